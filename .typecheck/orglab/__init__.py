@@ -1,0 +1,1 @@
+../../orglab/__init__.py

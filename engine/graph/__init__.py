@@ -1,0 +1,3 @@
+"""Compiling a topology: checks, bounds, drawings."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Reading specs: strict YAML, schema, faults, normal form."""
+
+__all__: list[str] = []

@@ -1,0 +1,71 @@
+"""Faults of a spec: what is wrong, where, what was expected, how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["Fault", "Problem", "SpecError", "SpecPath", "path_text"]
+
+SpecPath: TypeAlias = tuple[str | int, ...]
+"""A place in a document: ``("links", 2, "to", 0)``."""
+
+
+def path_text(path: SpecPath) -> str:
+    """``links[2].to[0]``; "" for the whole document."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """A fault whose place is not yet looked up in a file.
+
+    Attributes:
+        path: Where in the document.
+        wrong: What is wrong, with the bad value.
+        expected: What was expected, or "".
+        cure: How to mend it, or "".
+        at_key: The mark of the key is meant, not that of its value.
+    """
+
+    path: SpecPath
+    wrong: str
+    expected: str = ""
+    cure: str = ""
+    at_key: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fault:
+    """One fault, located. ``str`` gives ``file:line:column path: wrong, expected, cure``.
+
+    Attributes:
+        file: The file as the user named it.
+        line: From 1; 0 where no line is to blame.
+        column: From 1.
+        problem: What is wrong.
+    """
+
+    file: str
+    line: int
+    column: int
+    problem: Problem
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        problem = self.problem
+        where = f" {path_text(problem.path)}" if problem.path else ""
+        text = "; ".join(part for part in (problem.wrong, problem.expected, problem.cure) if part)
+        return f"{place}{where}: {text}"
+
+
+class SpecError(Exception):
+    """Raised when a spec has faults; ``faults`` holds all of them, in order of place."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("\n".join(str(fault) for fault in faults))
+        self.faults = tuple(faults)

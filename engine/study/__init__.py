@@ -1,0 +1,3 @@
+"""Many runs: units, batches, resuming."""
+
+__all__: list[str] = []

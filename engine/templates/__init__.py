@@ -1,0 +1,3 @@
+"""Default prompt templates (data)."""
+
+__all__: list[str] = []

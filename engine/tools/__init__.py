@@ -1,0 +1,3 @@
+"""The tools that roles may call."""
+
+__all__: list[str] = []
