@@ -1,0 +1,107 @@
+"""What the events of a run say of its outputs and verdicts, and the run's record whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeAlias
+
+from orglab.results.entries import records_of
+from orglab.results.journal import Entry
+from orglab.results.records import Event, Output, RunRecord, Verdict
+
+__all__ = ["outputs_of", "run_record", "verdicts_of"]
+
+JSON: TypeAlias = Any
+
+_VERDICT_FIELDS = frozenset(field.name for field in fields(Verdict))
+
+
+class _Fates:
+    """Outputs by id, as events change what became of them."""
+
+    def __init__(self) -> None:
+        self.outputs: dict[str, Output] = {}
+        self._last: dict[str, str] = {}
+
+    def output(self, body: Mapping[str, JSON], tick: int) -> None:
+        names = ("id", "copy", "role", "visit", "value", "text")
+        output = Output(tick=tick, **{name: body[name] for name in names})
+        self.outputs[output.id] = output
+        self._last[output.copy] = output.id
+
+    def delivered(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], fate="delivered")
+
+    def withdrawn(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], fate="rejected")
+
+    def unreviewed(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], unreviewed=True)
+
+    def verdict(self, body: Mapping[str, JSON], _: int) -> None:
+        if body.get("obliged") and body["action"] != "reject":
+            self._change(body["output"], fate="sent back")
+        if body.get("forced"):
+            self._change(body["output"], forced=True)
+
+    def anew(self, body: Mapping[str, JSON], _: int) -> None:
+        for lapsed in body.get("lapsed", ()):
+            last = self._last.get(lapsed["copy"])
+            if lapsed["what"] == "output" and last and self.outputs[last].fate != "rejected":
+                self._change(last, fate="lapsed")
+
+    def _change(self, output: str, **what: JSON) -> None:
+        if output in self.outputs:
+            self.outputs[output] = replace(self.outputs[output], **what)
+
+
+_CHANGES = ("output", "delivered", "withdrawn", "unreviewed", "verdict", "anew")
+
+
+def outputs_of(events: Iterable[Event]) -> tuple[Output, ...]:
+    """Every output of a run in order, with what became of it."""
+    fates = _Fates()
+    for event in events:
+        if event.kind in _CHANGES:
+            getattr(fates, event.kind)(event.body, event.tick)
+    return tuple(fates.outputs.values())
+
+
+def verdicts_of(events: Iterable[Event]) -> tuple[Verdict, ...]:
+    """Every verdict of a run, in order."""
+    return tuple(
+        Verdict(**{key: value for key, value in event.body.items() if key in _VERDICT_FIELDS})
+        for event in events
+        if event.kind == "verdict"
+    )
+
+
+def run_record(
+    about: Mapping[str, JSON], events: Sequence[Event], entries: Iterable[Entry]
+) -> RunRecord:
+    """A run's record, whole.
+
+    Args:
+        about: Fields of ``RunRecord`` that events and entries do not tell: ``id``, ``arm``,
+            ``unit``, ``inputs``, … Status, reason, answer and last come from the ``ended`` event
+            where ``about`` has none of them.
+        events: Every event, in order.
+        entries: Every entry, in any order.
+    """
+    outputs = outputs_of(events)
+    by_id = {output.id: output for output in outputs}
+    calls, tool_calls = records_of(entries)
+    ended = next((event.body for event in reversed(events) if event.kind == "ended"), {})
+    found = {key: ended[key] for key in ("status", "reason", "answer", "last") if key in ended}
+    found |= about
+    for name in ("answer", "last"):
+        found[name] = by_id.get(found.get(name) or "")
+    return RunRecord(
+        **found,
+        outputs=outputs,
+        verdicts=verdicts_of(events),
+        events=tuple(events),
+        calls=calls,
+        tool_calls=tool_calls,
+    )

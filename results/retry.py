@@ -1,0 +1,77 @@
+"""Trying a failed run again: what failed it is put aside, and kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Sequence
+
+from orglab.results.commit import StoreError
+from orglab.results.journal import Entry
+from orglab.results.jsontext import dumps, loads
+from orglab.results.records import Event
+
+__all__ = ["failing_positions", "reopen"]
+
+
+def failing_positions(entries: Sequence[Entry], events: Sequence[Event]) -> list[str]:
+    """Positions of the calls and decisions with an error that failed a run.
+
+    A run fails in its last tick. A copy whose role is skipped on errors did not fail it there.
+    """
+    last = max((event.tick for event in events), default=0)
+    skipped = {
+        event.body["copy"]
+        for event in events
+        if event.kind == "skipped" and event.tick == last and event.body.get("why") == "error"
+    }
+    return [
+        entry.position
+        for entry in entries
+        if entry.kind != "tool"
+        and entry.body.get("error") is not None
+        and entry.position.split(".")[0] == str(last)
+        and entry.body.get("copy") not in skipped
+    ]
+
+
+def reopen(
+    connection: sqlite3.Connection,
+    row: sqlite3.Row,
+    entries: Sequence[Entry],
+    events: Sequence[Event],
+    positions: Collection[str] | None,
+) -> None:
+    """Puts aside the entries at ``positions``, and the events from the failure on.
+
+    Args:
+        connection: The study's file, outside any transaction.
+        row: The run's row.
+        entries: Its valid entries.
+        events: Its events, in order.
+        positions: Where it failed; None: ``failing_positions``.
+
+    Raises:
+        StoreError: It cannot be written; nothing has changed.
+    """
+    run, retries = row["run"], row["retries"] + 1
+    where = failing_positions(entries, events) if positions is None else positions
+    failures = [*loads(row["failures"]), row["reason"]]
+    end = ("turn_failed", "ended")
+    cut = next((event.seq for event in events if event.kind in end), None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for table in ("calls", "decisions"):
+            sql = f"UPDATE {table} SET superseded=? WHERE run=? AND position=? AND superseded=0"  # noqa: S608 - constants
+            connection.executemany(sql, [(retries, run, position) for position in where])
+        if cut is not None:
+            connection.execute("DELETE FROM events WHERE run=? AND seq>=?", (run, cut))
+        connection.execute(
+            "UPDATE runs SET status='running', reason='', answer=NULL, last=NULL, ended=NULL, "
+            "retries=?, failures=? WHERE run=?",
+            (retries, dumps(failures), run),
+        )
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise StoreError(f"run {row['id']} cannot be opened again: {error}") from error
