@@ -52,18 +52,20 @@ def rounded(value: float) -> float:
 
 
 def evidence(database: sqlite3.Connection, claim: Claim) -> list[dict[str, Any]]:
-    """The claim's evidence with figures from the table; one is spoilt where the kind says so."""
-    entries = [
-        {
-            "measure": measure,
-            "columns": list(columns),
-            "where": where,
-            "value": rounded(figure(database, measure, columns, where)),
-        }
-        for measure, columns, where in claim.evidence
-    ]
-    if claim.kind == "wrong_figure":
-        entries[0]["value"] = rounded(entries[0]["value"] * 10)
+    """The claim's evidence with figures from the table; the first is spoilt where the kind says."""
+    entries = []
+    for place, (measure, columns, where) in enumerate(claim.evidence):
+        value = figure(database, measure, columns, where)
+        if claim.kind == "wrong_figure" and place == 0:
+            value *= 10
+        entries.append(
+            {
+                "measure": measure,
+                "columns": list(columns),
+                "where": where,
+                "value": rounded(value),
+            }
+        )
     return entries
 
 
