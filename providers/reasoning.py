@@ -1,0 +1,90 @@
+"""Reasoning that a model wrote into its reply, set aside: it is never an answer, nor an action."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["SetAside", "set_aside"]
+
+_NAMES = "think|thinking|thought|thoughts|reasoning"
+_TAG = re.compile(
+    rf"<(?P<close>/?)(?P<tag>{_NAMES})\s*>"
+    r"|\[(?P<shut>/?)THINK\]"
+    r"|◁(?P<end>/?)think▷"
+    r"|<\|(?P<edge>begin|end)_of_thought\|>",
+    re.IGNORECASE,
+)
+#: Where the final channel begins, in the chat format that names channels.
+_FINAL = re.compile(r"<\|channel\|>\s*final\s*<\|message\|>")
+_CHANNEL = "<|channel|>"
+
+
+class SetAside(NamedTuple):
+    """A reply without its reasoning.
+
+    Attributes:
+        rest: What is left.
+        reasoning: What was set aside, "" where there was none.
+        open: A reasoning block was begun and never closed.
+    """
+
+    rest: str
+    reasoning: str
+    open: bool
+
+
+def set_aside(text: str) -> SetAside:
+    """Parts reasoning blocks from the reply.
+
+    A closing tag alone (the chat template opened the block) makes everything before it reasoning;
+    an opening tag alone makes everything after it reasoning.
+    """
+    if not ("<" in text or "[" in text or "◁" in text):
+        return SetAside(text, "", False)
+    before, text = _final_channel(text)
+    kept: list[str] = []
+    thoughts: list[str] = [before] if before else []
+    at = 0
+    inside: str | None = None
+    for tag in _TAG.finditer(text):
+        kind, closes = _kind(tag)
+        if inside is None and closes:
+            thoughts += [*kept, text[at : tag.start()]]
+            kept.clear()
+        elif inside is None:
+            kept.append(text[at : tag.start()])
+            inside = kind
+        elif closes and kind == inside:
+            thoughts.append(text[at : tag.start()])
+            inside = None
+        else:
+            continue
+        at = tag.end()
+    (kept if inside is None else thoughts).append(text[at:])
+    return SetAside("".join(kept), _joined(thoughts), inside is not None)
+
+
+def _kind(tag: re.Match[str]) -> tuple[str, bool]:
+    """Which block a tag belongs to, and whether it closes it."""
+    if tag["tag"] is not None:
+        return tag["tag"].lower(), bool(tag["close"])
+    if tag["edge"] is not None:
+        return "of_thought", tag["edge"].lower() == "end"
+    if tag["shut"] is not None:
+        return "[think]", bool(tag["shut"])
+    return "◁think▷", bool(tag["end"])
+
+
+def _final_channel(text: str) -> tuple[str, str]:
+    """What stands before the final channel, and what is in it; a text without channels is whole."""
+    if _CHANNEL not in text:
+        return "", text
+    finals = list(_FINAL.finditer(text))
+    if not finals:
+        return text, ""
+    return text[: finals[-1].start()], text[finals[-1].end() :]
+
+
+def _joined(thoughts: list[str]) -> str:
+    return "\n".join(thought.strip() for thought in thoughts if thought.strip())

@@ -1,0 +1,165 @@
+"""Values against JSON Schema 2020-12: whether one fits, and if not, why, in words for a model.
+
+``format`` is an annotation and is not checked. A ``$ref`` reaches the schema itself and nothing
+else: never a file, never the network. A ``pattern`` has a time limit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import cast
+
+import regex
+from jsonschema import Draft202012Validator, SchemaError, ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+from orglab.providers.base import JSON
+from orglab.providers.fault_words import fault_in_words
+from orglab.providers.quick_check import Check, quick_check
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+__all__ = ["SchemaChecker", "checker_for"]
+
+_PATTERN_SECONDS = 0.5
+_KEPT = 1024
+
+
+def _pattern(
+    _validator: Validator, pattern: str, instance: object, _schema: Mapping[str, JSON]
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, str):
+        return
+    try:
+        found = regex.search(pattern, instance, timeout=_PATTERN_SECONDS)
+    except TimeoutError:
+        yield ValidationError(f"matching {pattern!r} took too long")
+        return
+    if not found:
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+_Checking = cast(
+    "type[Validator]",
+    extend(Draft202012Validator, {"pattern": _pattern}),  # type: ignore[no-untyped-call]
+)
+
+
+class SchemaChecker:
+    """One schema, ready to be checked against.
+
+    Attributes:
+        schema: The schema as plain data.
+        types: The JSON types that a value may have at the top, as far as ``type`` says it.
+    """
+
+    def __init__(self, schema: JSON) -> None:
+        self.schema = schema
+        self.types = _types_of(schema)
+        self._full = _Checking(schema, registry=Registry())
+        self._quick: Check | None = quick_check(schema)
+
+    def fits(self, value: JSON) -> bool:
+        """Whether ``value`` fits the schema."""
+        if self._quick is not None:
+            return self._quick(value)
+        try:
+            return self._full.is_valid(value)
+        except RecursionError:
+            return False
+
+    def faults(self, value: JSON, limit: int = 3) -> tuple[str, ...]:
+        """What is wrong with ``value``, in words that name the field; empty when it fits."""
+        try:
+            errors = sorted(
+                self._full.iter_errors(value), key=lambda error: list(map(str, error.path))
+            )
+        except RecursionError:
+            return ("it is nested too deeply",)
+        words = list(dict.fromkeys(fault_in_words(error) for error in errors))
+        left = len(words) - limit
+        return (*words[:limit], *([f"and {left} more"] if left > 0 else []))
+
+    def message(self, value: JSON) -> str:
+        """All that is wrong with ``value``, in one line for a model."""
+        return "; ".join(self.faults(value)) or "the value does not fit the schema"
+
+
+def _types_of(schema: JSON) -> frozenset[str]:
+    """The types a schema admits; all of them where it does not say."""
+    every = frozenset({"object", "array", "string", "number", "boolean", "null"})
+    named = schema.get("type") if isinstance(schema, dict) else None
+    if named is None:
+        return every
+    names = {named} if isinstance(named, str) else set(named)
+    return frozenset("number" if name == "integer" else name for name in names)
+
+
+_by_identity: dict[int, tuple[JSON, SchemaChecker]] = {}
+
+
+def checker_for(schema: Mapping[str, JSON] | bool) -> SchemaChecker:
+    """The checker of ``schema``, which must not be changed afterwards; made once and kept.
+
+    Raises:
+        ValueError: It is no JSON Schema 2020-12, or refers to something outside itself.
+    """
+    kept = _by_identity.get(id(schema))
+    if kept is not None and kept[0] is schema:
+        return kept[1]
+    checker = _checker(json.dumps(schema, ensure_ascii=False, default=dict))
+    if len(_by_identity) >= _KEPT:
+        _by_identity.clear()
+    _by_identity[id(schema)] = (schema, checker)
+    return checker
+
+
+@lru_cache(maxsize=_KEPT)
+def _checker(text: str) -> SchemaChecker:
+    schema = json.loads(text)
+    try:
+        Draft202012Validator.check_schema(schema)
+        _refuse_foreign(schema, schema)
+    except SchemaError as error:
+        place = "/".join(map(str, error.absolute_path)) or "the top"
+        raise ValueError(f"not a JSON Schema 2020-12: at {place}: {error.message[:200]}") from None
+    return SchemaChecker(schema)
+
+
+def _refuse_foreign(part: JSON, schema: JSON) -> None:
+    """Refuses a ``$ref`` that leads nowhere, and a pattern that cannot be read."""
+    for key, inner in _entries(part):
+        if key == "$ref" and isinstance(inner, str):
+            _resolve(inner, schema)
+        elif key == "pattern" and isinstance(inner, str):
+            _compile(inner)
+        _refuse_foreign(inner, schema)
+
+
+def _entries(part: JSON) -> list[tuple[str, JSON]]:
+    if isinstance(part, dict):
+        return [
+            item for item in part.items() if item[0] not in {"const", "enum", "default", "examples"}
+        ]
+    return [("", inner) for inner in part] if isinstance(part, list) else []
+
+
+def _resolve(reference: str, schema: JSON) -> None:
+    if not isinstance(schema, dict):
+        return
+    resource = DRAFT202012.create_resource(schema)
+    name = resource.id() or ""
+    try:
+        Registry().with_resource(name, resource).resolver(name).lookup(reference)
+    except Unresolvable:
+        raise ValueError(f"$ref {reference!r} leads nowhere inside the schema") from None
+
+
+def _compile(pattern: str) -> None:
+    try:
+        regex.compile(pattern)
+    except regex.error as fault:
+        raise ValueError(f"the pattern {pattern!r} cannot be read: {fault}") from None
