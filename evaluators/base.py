@@ -9,14 +9,17 @@ A plugin registers the class under the entry point group ``orglab.evaluators``.
 
 from __future__ import annotations
 
+import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from orglab.results.records import Output, RunRecord, Scale, Score
 
 __all__ = [
+    "JSON",
     "Context",
     "EvaluationError",
     "Evaluator",
@@ -25,6 +28,8 @@ __all__ = [
     "RunRecord",
     "Scale",
     "Score",
+    "ToolFunction",
+    "standing_output",
 ]
 
 JSON: TypeAlias = Any
@@ -96,16 +101,52 @@ class Evaluator(ABC):
 class OutputEvaluator(Evaluator):
     """A measure of one output; it also serves as a ``trigger`` check.
 
+    A subclass names its score and scale by the two class variables and writes ``look``; its own
+    first field is the one that the short form ``{name: argument}`` sets. ``__post_init__`` may
+    raise ``ValueError`` for arguments that do not go together; its text is for the author.
+
     Attributes:
-        role: The role whose last standing output is measured; default: the run's answer. As a
-            check: only outputs of this role are looked at.
-        min: The smallest value that passes, for a measured value.
+        role: The role (or the copy, ``writer#2``) whose last delivered output is measured;
+            default: the run's answer. As a check: only outputs of this role are looked at.
+        min: The smallest value that passes, for a measured value; true counts as 1, false as 0.
         max: The largest value that passes, for a measured value.
     """
+
+    #: Name of the score; "": the class's name in small letters, ``RequiredSections`` ->
+    #: ``required_sections``.
+    measure: ClassVar[str] = ""
+    #: Scale of the score.
+    scale: ClassVar[Scale] = "ratio"
 
     role: str | None = None
     min: float | None = None
     max: float | None = None
+
+    def score_name(self) -> str:
+        """Name of the score; for measures whose name depends on a field."""
+        return self.measure or _small_letters(type(self).__name__)
+
+    def score_scale(self) -> Scale:
+        """Scale of the score; for measures whose scale depends on a field."""
+        return self.scale
+
+    def score(
+        self,
+        value: float | bool | str | None,
+        reason: str = "",
+        *,
+        passed: bool | None = None,
+        detail: Mapping[str, JSON] | None = None,
+    ) -> Score:
+        """A score of this measure; ``value`` None = missing, with the reason."""
+        return Score(
+            name=self.score_name(),
+            value=value,
+            scale=self.score_scale(),
+            reason=reason,
+            passed=passed,
+            detail=detail or {},
+        )
 
     @abstractmethod
     async def look(self, output: Output, context: Context) -> Score:
@@ -116,15 +157,80 @@ class OutputEvaluator(Evaluator):
         """
 
     async def check(self, output: Output, context: Context) -> Score:
-        """``look``, with ``passed`` decided by ``min`` and ``max`` where they are given.
+        """``look``, with ``passed`` decided.
 
-        A missing value does not pass. Without ``min`` and ``max``, ``look`` decides.
+        In this order: a missing value (None, NaN) does not pass; ``min`` and ``max`` decide where
+        one is given; then ``look``, where it set ``passed``; then a value that is true or false.
 
         Raises:
             EvaluationError: It cannot be measured, or it neither passes nor fails.
         """
-        raise NotImplementedError
+        score = await self.look(output, context)
+        if _absent(score.value):
+            return replace(score, value=None, passed=False, reason=score.reason or "no value")
+        judged = self._judged(score)
+        if judged.passed is None:
+            raise EvaluationError(f"{score.name} neither passes nor fails: give min or max")
+        return judged
 
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
         """Measures the output of ``role``, or the answer; missing where there is none."""
-        raise NotImplementedError
+        output = standing_output(run, self.role)
+        if isinstance(output, str):
+            return [self.score(None, output)]
+        score = await self.look(output, context)
+        return [score if _absent(score.value) else self._judged(score)]
+
+    def _judged(self, score: Score) -> Score:
+        if self.min is not None or self.max is not None:
+            return self._bounded(score)
+        if score.passed is None and isinstance(score.value, bool):
+            return replace(score, passed=score.value)
+        return score
+
+    def _bounded(self, score: Score) -> Score:
+        if not isinstance(score.value, int | float):
+            raise EvaluationError(
+                f"{score.name} is {score.value!r}, which min and max cannot measure: leave them out"
+            )
+        limit = ""
+        if self.min is not None and score.value < self.min:
+            limit = f"at least {self.min:g}"
+        elif self.max is not None and score.value > self.max:
+            limit = f"at most {self.max:g}"
+        if not limit:
+            return replace(score, passed=True)
+        wrong = f"{score.name} is {_plain(score.value)}, {limit} is asked for"
+        reason = f"{wrong}; {score.reason}" if score.reason else wrong
+        return replace(score, passed=False, reason=reason)
+
+
+def standing_output(run: RunRecord, role: str | None = None) -> Output | str:
+    """The output that measures of one output look at.
+
+    Args:
+        run: The run.
+        role: A role's or copy's name: its last delivered output, however the run ended; None: the
+            run's answer.
+
+    Returns:
+        The output; or why there is none, in words.
+    """
+    if role is None:
+        return run.answer or f"{run.status}: no answer"
+    for output in reversed(run.outputs):
+        if output.fate == "delivered" and role in (output.role, output.copy):
+            return output
+    return f"{run.status}: no output of {role!r} was delivered"
+
+
+def _absent(value: object) -> bool:
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _plain(value: float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:.6g}"
+
+
+def _small_letters(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
