@@ -1,0 +1,167 @@
+"""From a topology to a team: every check of the graph, then the graph itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import networkx as nx
+from orglab.engine.graph.authority import (
+    circle_problems,
+    evaluator_role_problems,
+    target_problems,
+    voice_problems,
+)
+from orglab.engine.graph.bounds import bounds_of
+from orglab.engine.graph.conditions import otherwise_problems, when_problems
+from orglab.engine.graph.money import money_problems
+from orglab.engine.graph.nearest import choices, meant
+from orglab.engine.graph.prompts import template_problems
+from orglab.engine.graph.reach import reach_problems, reviewers
+from orglab.engine.graph.shape import Shape, cycle_text, shape_of
+from orglab.engine.graph.team import Team
+from orglab.engine.spec.fault import Problem, SpecPath
+from orglab.engine.spec.model import AuthorityLink, ForwardLink, Link, Topology
+
+__all__ = ["compile_topology"]
+
+
+def compile_topology(
+    topology: Topology, *, partial: bool = False
+) -> tuple[Team | None, list[Problem]]:
+    """Compiles a topology.
+
+    Args:
+        topology: The topology.
+        partial: It was built from the sound parts of a faulty document. What could merely follow
+            from the parts that are missing is then no problem, and there is no team.
+
+    Returns:
+        The team, or None where there is any problem; and all problems.
+    """
+    shape = shape_of(topology)
+    problems = [*_sound_anyway(shape), *template_problems(topology, partial=partial)]
+    if not partial:
+        problems += _sound_when_whole(shape)
+    if problems or partial:
+        return None, problems
+    return _team(shape), []
+
+
+def _sound_anyway(shape: Shape) -> Iterator[Problem]:
+    """Problems that no missing part can have caused."""
+    yield from _cycles(shape)
+    yield from circle_problems(shape)
+    yield from when_problems(shape.topology)
+    yield from _twins(shape.topology)
+    yield from voice_problems(shape.topology)
+    yield from money_problems(shape.topology)
+
+
+def _sound_when_whole(shape: Shape) -> Iterator[Problem]:
+    """Problems that tell of something missing."""
+    yield from _loose_ends(shape.topology)
+    yield from _idle_caps(shape)
+    yield from otherwise_problems(shape.topology)
+    yield from reach_problems(shape)
+    yield from evaluator_role_problems(shape.topology)
+    if not shape.cycles:
+        yield from target_problems(shape)
+
+
+def _cycles(shape: Shape) -> Iterator[Problem]:
+    for cycle in shape.cycles:
+        yield Problem(
+            path=_link_between(shape.topology, cycle[-2], cycle[-1]),
+            wrong=f"a cycle without a cap: {cycle_text(cycle)}",
+            expected="one link of every cycle has a `cap`, which ends the loop",
+            cure=f"add `cap: 2`, say, to the link from `{cycle[-2]}` to `{cycle[-1]}`",
+        )
+
+
+def _link_between(topology: Topology, source: str, target: str) -> SpecPath:
+    for index, link in enumerate(topology.links):
+        if not isinstance(link, ForwardLink) or link.cap is not None:
+            continue
+        if (link.source, link.target) == (source, target):
+            return ("links", index)
+    return ("links",)
+
+
+def _idle_caps(shape: Shape) -> Iterator[Problem]:
+    known = shape.topology.roles
+    for index, link in enumerate(shape.topology.links):
+        if not isinstance(link, ForwardLink) or link.cap is None or link.id in shape.closing:
+            continue
+        if link.source in known and link.target in known:
+            yield Problem(
+                path=("links", index, "cap"),
+                wrong=f"`{link.id}` has a cap and lies on no cycle of forward links: no forward "
+                f"links lead from `{link.target}` back to `{link.source}`",
+                cure="leave `cap` out, or add the link that makes the loop",
+            )
+
+
+def _loose_ends(topology: Topology) -> Iterator[Problem]:
+    for index, link in enumerate(topology.links):
+        ends = {"from": link.source}
+        if isinstance(link, ForwardLink):
+            ends["to"] = link.target
+        for key, name in ends.items():
+            if name not in topology.roles:
+                yield Problem(
+                    path=("links", index, key),
+                    wrong=f"no role is called `{name}`",
+                    expected=f"one of {choices(topology.roles)}",
+                    cure=meant(name, topology.roles),
+                )
+
+
+def _twins(topology: Topology) -> Iterator[Problem]:
+    """Links that are equal in everything but their ids."""
+    seen: dict[str, str] = {}
+    for index, link in enumerate(topology.links):
+        key = repr(_nameless(link))
+        if key in seen:
+            yield Problem(
+                path=("links", index),
+                wrong=f"`{link.id}` is the same link as `{seen[key]}` under another id"
+                if link.id != seen[key]
+                else f"two links have the id `{link.id}` and are the same",
+                cure="remove one of the two",
+            )
+        seen.setdefault(key, link.id)
+
+
+def _nameless(link: Link) -> Link:
+    if isinstance(link, ForwardLink):
+        when = link.when
+        ordered = dict(sorted(when.items())) if isinstance(when, Mapping) else when
+        return replace(link, id="", when=ordered)
+    return replace(link, id="")
+
+
+def _team(shape: Shape) -> Team:
+    return Team(
+        topology=shape.topology,
+        graph=_graph(shape.topology),
+        order=shape.order,
+        closing=shape.closing,
+        start=shape.start,
+        reviewers=reviewers(shape),
+        upstream=shape.upstream,
+        downstream=shape.downstream,
+        bounds=bounds_of(shape),
+    )
+
+
+def _graph(topology: Topology) -> nx.MultiDiGraph[str]:
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=topology.name)
+    for role in topology.roles.values():
+        graph.add_node(role.name, role=role)
+    for link in topology.links:
+        kind = "authority" if isinstance(link, AuthorityLink) else "forward"
+        targets = link.targets if isinstance(link, AuthorityLink) else (link.target,)
+        for target in targets:
+            graph.add_edge(link.source, target, key=link.id, kind=kind, link=link)
+    return graph
