@@ -24,7 +24,7 @@ _PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]]', re.DOTALL)
 _CLOSERS = re.compile(r"[\s`~]*[}\]][\s`~}\]]*\Z")
 _BARE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\s*:")
 _OPENING = "\"'}\u201c\u2018"
-_MOST = 100
+_MOST = 50
 
 #: Where a turn of someone else begins, as models write it when they play on alone.
 _HEADER = re.compile(
@@ -157,6 +157,7 @@ class _Scan:
         gap = GAP.match(self.text, mark.end())
         after = gap.end() if gap else mark.end()
         sign = self.text[after : after + 1]
+        self.tries += sign == "/"  # a comment never closed: looking for its end costs
         return not sign or sign in _OPENING or bool(_BARE_KEY.match(self.text, after))
 
     def bracket(self, start: int) -> Found | None:

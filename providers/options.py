@@ -1,0 +1,38 @@
+"""The options of a model's entry in a spec: only known ones, misspelled ones named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from orglab.providers.base import JSON
+
+__all__ = ["known_only", "nearest"]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean NAME?`` for the known name nearest to ``name``, else ""."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def known_only(given: Mapping[str, JSON], known: Iterable[str], what: str) -> dict[str, JSON]:
+    """``given`` without what is null or begins with ``x-``.
+
+    Args:
+        given: What was written.
+        known: The names allowed.
+        what: Whose fields these are, for the message.
+
+    Raises:
+        ValueError: A name is not known; the text names the nearest one.
+    """
+    names = sorted(known)
+    kept = {name: value for name, value in given.items() if not str(name).startswith("x-")}
+    for name in kept:
+        if name not in names:
+            allowed = ", ".join(names) or "none"
+            raise ValueError(
+                f"{what}: {name!r} is not known{nearest(str(name), names)} Allowed: {allowed}"
+            )
+    return {name: value for name, value in kept.items() if value is not None}

@@ -1,0 +1,24 @@
+"""A rough count of tokens for models that no tokenizer counts: one token for four characters."""
+
+from __future__ import annotations
+
+from orglab.providers.base import Request
+
+__all__ = ["prompt_tokens", "text_tokens"]
+
+_CHARACTERS = 4
+
+
+def text_tokens(text: str) -> int:
+    """Tokens of ``text``: its characters by four, rounded up."""
+    return -(-len(text) // _CHARACTERS)
+
+
+def prompt_tokens(request: Request) -> int:
+    """Tokens of a request: the characters of its messages and their tool calls by four."""
+    size = 0
+    for message in request.messages:
+        size += len(message.content)
+        for call in message.tool_calls:
+            size += len(call.name) + len(call.arguments)
+    return -(-size // _CHARACTERS)
