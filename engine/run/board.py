@@ -1,0 +1,203 @@
+"""What has been said so far in a run, and what each role may see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from orglab.results.records import Output, Verdict
+
+__all__ = ["Board", "Directive", "Entries", "Entry", "Post"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """What a template sees of one thing that was said; printed, it is its text.
+
+    Attributes:
+        kind: ``output``, ``comment`` or ``directive``.
+        role: Who said it.
+        copy: Which copy of the role.
+        text: The words.
+        value: The structured value, or the text.
+        link: The link it came by, in an inbox; else "".
+        visit: Which turn of the copy; 0 for verdicts.
+        to: For a comment or directive: whom it addresses; else "".
+    """
+
+    kind: Literal["output", "comment", "directive"]
+    role: str
+    copy: str
+    text: str
+    value: JSON
+    link: str = ""
+    visit: int = 0
+    to: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Entries(Sequence[Entry]):
+    """Entries as a template sees them; printed, each stands under its speaker's name."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._entries[index]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"### {_heading(entry)}\n{entry.text}" for entry in self._entries)
+
+
+def _heading(entry: Entry) -> str:
+    if entry.kind == "output":
+        return f"From {entry.copy}"
+    return f"{entry.kind.capitalize()} of {entry.copy} to {entry.to}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Directive:
+    """What obliges a copy to take another turn; printed, it is its reason.
+
+    Attributes:
+        action: ``question``, ``revise`` or ``reject``.
+        reason: The words.
+        suggestion: A suggestion, or "".
+        link: The authority link.
+        superior: The superior's role.
+        draft: The text of the output that was sent back, "" after a reject.
+    """
+
+    action: str
+    reason: str
+    suggestion: str = ""
+    link: str = ""
+    superior: str = ""
+    draft: str = ""
+
+    def __str__(self) -> str:
+        return self.reason
+
+    def body(self) -> dict[str, JSON]:
+        """The directive as an event carries it."""
+        return {
+            "action": self.action,
+            "reason": self.reason,
+            "suggestion": self.suggestion,
+            "link": self.link,
+            "superior": self.superior,
+        }
+
+
+@dataclass(kw_only=True, slots=True)
+class Post:
+    """One thing on the board: an entry, and whether it was withdrawn.
+
+    Attributes:
+        entry: What was said.
+        output: The output's id, "" for comments and directives.
+        hidden: It was withdrawn from everyone's sight.
+    """
+
+    entry: Entry
+    output: str = ""
+    hidden: bool = False
+
+
+class Board:
+    """The blackboard of one run, and the outputs behind it."""
+
+    def __init__(self) -> None:
+        self._posts: list[Post] = []
+        self._by_output: dict[str, Post] = {}
+        self._last: dict[str, str] = {}
+        self.outputs: dict[str, Output] = {}
+
+    def post(self, output: Output) -> None:
+        """Puts an output on the board."""
+        entry = Entry(
+            kind="output",
+            role=output.role,
+            copy=output.copy,
+            text=output.text,
+            value=output.value,
+            visit=output.visit,
+        )
+        post = Post(entry=entry, output=output.id)
+        self._posts.append(post)
+        self._by_output[output.id] = post
+        self._last[output.copy] = output.id
+        self.outputs[output.id] = output
+
+    def say(self, kind: Literal["comment", "directive"], verdict: Verdict, to: str) -> None:
+        """Puts the words of a verdict on the board."""
+        text = verdict.reason
+        if verdict.suggestion:
+            text += f"\nSuggestion: {verdict.suggestion}"
+        entry = Entry(
+            kind=kind, role=verdict.superior, copy=verdict.superior, text=text, value=text, to=to
+        )
+        self._posts.append(Post(entry=entry))
+
+    def withdraw(self, output: str) -> None:
+        """Takes an output out of everyone's sight."""
+        post = self._by_output[output]
+        post.hidden = True
+        if self._last.get(post.entry.copy) == output:
+            del self._last[post.entry.copy]
+            self._restore_last(post.entry.copy)
+
+    def _restore_last(self, copy: str) -> None:
+        for post in reversed(self._posts):
+            if post.output and not post.hidden and post.entry.copy == copy:
+                self._last[copy] = post.output
+                return
+
+    def entry(self, output: str, link: str = "") -> Entry:
+        """The entry of an output, as it stands in an inbox."""
+        entry = self._by_output[output].entry
+        if not link:
+            return entry
+        return Entry(
+            kind="output",
+            role=entry.role,
+            copy=entry.copy,
+            text=entry.text,
+            value=entry.value,
+            visit=entry.visit,
+            link=link,
+        )
+
+    def visible(self) -> Entries:
+        """Everything on the board that was not withdrawn, oldest first."""
+        return Entries([post.entry for post in self._posts if not post.hidden])
+
+    def latest(self, other_than: str) -> Entry | None:
+        """The last visible output of another role than this."""
+        for post in reversed(self._posts):
+            if post.output and not post.hidden and post.entry.role != other_than:
+                return post.entry
+        return None
+
+    def last_of(self, copies: Sequence[str]) -> list[Entry]:
+        """The last visible output of each of ``copies`` that has one, in their order."""
+        return [self._by_output[self._last[copy]].entry for copy in copies if copy in self._last]
+
+    def last_id(self, copy: str) -> str | None:
+        """The id of the last visible output of ``copy``."""
+        return self._last.get(copy)
+
+    def standing(self) -> Mapping[str, str]:
+        """For each copy with a visible output, the id of its last one."""
+        return self._last

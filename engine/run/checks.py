@@ -1,0 +1,137 @@
+"""Checks that fire loops: evaluators looking at one output, their findings durable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from orglab.engine.run.review import CheckCrashed, Finding
+from orglab.engine.run.state import RunState
+from orglab.engine.run.toolbox import Toolbox, rendered_settings
+from orglab.engine.spec.model import EvaluatorUse
+from orglab.engine.tools.make import make, make_plugin
+from orglab.evaluators.base import EvaluationError, Evaluator, OutputEvaluator, ToolFunction
+from orglab.providers.base import ToolError
+from orglab.results.journal import Entry, Journal
+from orglab.results.records import Output
+
+__all__ = ["CheckRunner", "EvaluationContext", "HasUnit", "make_evaluator"]
+
+JSON: TypeAlias = Any
+
+
+class HasUnit(Protocol):
+    """A unit of work."""
+
+    @property
+    def inputs(self) -> Mapping[str, JSON]:
+        """Its inputs."""
+
+    @property
+    def extra(self) -> Mapping[str, JSON]:
+        """Its other columns."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvaluationContext:
+    """What evaluators may use beside the record: the unit, and installed tools.
+
+    Attributes:
+        inputs: The unit's inputs.
+        extra: The unit's other columns.
+    """
+
+    inputs: Mapping[str, JSON]
+    extra: Mapping[str, JSON]
+
+    def tool(self, use: str, settings: Mapping[str, JSON]) -> ToolFunction:
+        """An installed tool; paths in its settings are those that the engine gave.
+
+        Raises:
+            EvaluationError: No such tool, or its settings are wrong.
+        """
+        try:
+            tool = make(use, settings, resolve=Path)
+        except (KeyError, ValueError) as fault:
+            raise EvaluationError(f"tool {use}: {fault}") from fault
+
+        async def call(**arguments: JSON) -> JSON:
+            try:
+                return await tool.call(arguments)
+            except ToolError as refusal:
+                raise EvaluationError(str(refusal)) from refusal
+
+        return call
+
+
+def make_evaluator(use: EvaluatorUse, toolbox: Toolbox) -> Evaluator:
+    """An evaluator with its arguments rendered on the unit, its files resolved.
+
+    Raises:
+        ValueError: An argument is wrong, in words.
+    """
+    arguments = rendered_settings(use.arguments, toolbox.inputs)
+    made = make_plugin("orglab.evaluators", use.use, arguments, resolve=toolbox.resolve)
+    if not isinstance(made, Evaluator):
+        raise ValueError(f"{use.use} is no evaluator")
+    return made
+
+
+@dataclass(kw_only=True, slots=True)
+class CheckRunner:
+    """Runs the checks of triggers, once for each output: on a replay the finding is recorded.
+
+    Attributes:
+        state: The run.
+        journal: Where findings are durable.
+        toolbox: Resolves files and renders arguments.
+        unit: The unit.
+    """
+
+    state: RunState
+    journal: Journal
+    toolbox: Toolbox
+    unit: HasUnit
+    _number: int = 0
+
+    async def check(self, checks: Sequence[EvaluatorUse], output: Output) -> list[Finding]:
+        """What each check that looks at this output's role found.
+
+        Raises:
+            CheckCrashed: A check crashed.
+        """
+        looking = [use for use in checks if use.arguments.get("role") in (None, output.role)]
+        return [await self._finding(use, output) for use in looking]
+
+    async def _finding(self, use: EvaluatorUse, output: Output) -> Finding:
+        position = f"{self.state.tick}.check.{self._number}"
+        self._number += 1
+        entry = self.journal.recorded(position)
+        if entry is None:
+            body = await self._look(use, output)
+            entry = Entry(position=position, kind="decision", identity=output.id, body=body)
+            await self.journal.keep(entry)
+        if entry.body["error"]:
+            raise CheckCrashed(entry.body["error"]["kind"], entry.body["error"]["message"])
+        return Finding(**entry.body["finding"])
+
+    async def _look(self, use: EvaluatorUse, output: Output) -> dict[str, JSON]:
+        context = EvaluationContext(inputs=self.unit.inputs, extra=self.unit.extra)
+        try:
+            evaluator = make_evaluator(use, self.toolbox)
+            if not isinstance(evaluator, OutputEvaluator):
+                raise EvaluationError(f"{use.use} does not look at single outputs")
+            score = await evaluator.check(output, context)
+        except Exception as crash:  # noqa: BLE001 - a plugin may raise anything; it fails the turn
+            error = {"kind": f"check {use.use}", "message": f"{type(crash).__name__}: {crash}"}
+            return {"what": "check", "copy": output.copy, "error": error, "finding": None}
+        finding = Finding(
+            evaluator=use.use,
+            passed=bool(score.passed),
+            value=score.value,
+            reason=score.reason,
+        )
+        found = asdict(finding)
+        return {"what": "check", "copy": output.copy, "error": None, "finding": found}

@@ -1,0 +1,82 @@
+"""The models of a study: one provider a model, with its limit of calls at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from orglab.engine.spec.model import Model
+from orglab.providers.base import Provider
+from orglab.providers.registry import load_plugin
+
+__all__ = ["Desk", "Seat"]
+
+
+@dataclass(kw_only=True, slots=True)
+class Seat:
+    """One model and the provider that serves it.
+
+    Attributes:
+        model: The model's entry in the spec.
+        provider: The provider.
+        params: What is sent: the written parameters less ``seed``, which is mixed into the
+            derived one by the identity of the call.
+        base_url: The server's address, or "".
+        slots: Bounds the calls under way at once.
+    """
+
+    model: Model
+    provider: Provider
+    slots: asyncio.Semaphore
+    params: Mapping[str, object] = field(default_factory=dict)
+    base_url: str = ""
+
+
+class Desk:
+    """Makes the providers of a spec when they are first needed, and closes them at the end."""
+
+    def __init__(
+        self, models: Mapping[str, Model], providers: Mapping[str, Provider] | None = None
+    ) -> None:
+        """Makes a desk.
+
+        Args:
+            models: The spec's models by alias.
+            providers: Providers to use in place of the spec's, by alias; ``*`` serves any other.
+        """
+        self._models = models
+        self._given = dict(providers or {})
+        self._seats: dict[str, Seat] = {}
+        self._made: list[Provider] = []
+
+    def seat(self, alias: str) -> Seat:
+        """The seat of a model.
+
+        Raises:
+            ValueError: The provider refuses the model's entry, in words.
+        """
+        if alias not in self._seats:
+            self._seats[alias] = self._make(self._models[alias])
+        return self._seats[alias]
+
+    def _make(self, model: Model) -> Seat:
+        provider = self._given.get(model.alias) or self._given.get("*")
+        if provider is None:
+            kind: type[Provider] = load_plugin("orglab.providers", model.provider)
+            provider = kind.from_spec(model.model, model.options)
+            self._made.append(provider)
+        at_once = model.max_concurrency or provider.default_concurrency
+        return Seat(
+            model=model,
+            provider=provider,
+            slots=asyncio.Semaphore(at_once),
+            params={name: value for name, value in model.params.items() if name != "seed"},
+            base_url=str(model.options.get("base_url", "")),
+        )
+
+    async def aclose(self) -> None:
+        """Closes the providers that the desk made."""
+        for provider in self._made:
+            await provider.aclose()
+        self._made.clear()

@@ -1,0 +1,105 @@
+"""What a run has used, and which limit it has reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orglab.engine.spec.model import Limits
+
+__all__ = ["LimitReached", "Meter", "Spent"]
+
+
+class LimitReached(Exception):
+    """Raised where a run needs more than a limit allows. ``which`` names the limit."""
+
+    def __init__(self, which: str) -> None:
+        super().__init__(which)
+        self.which = which
+
+
+@dataclass(kw_only=True, slots=True)
+class Spent:
+    """What was used.
+
+    Attributes:
+        tokens: Tokens read and written.
+        cost_usd: US dollars, of calls whose price is known.
+        seconds: Seconds of service, of waiting and of tools, as recorded.
+    """
+
+    tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, other: Spent) -> None:
+        """Adds what was used one after the other."""
+        self.tokens += other.tokens
+        self.cost_usd += other.cost_usd
+        self.seconds += other.seconds
+
+
+class Meter:
+    """Compares what earlier barriers used with the limits.
+
+    A limit equal to the need completes: a call is refused when its limit is used up, and a run is
+    over its limit when it used more than that.
+
+    Attributes:
+        turns: Turns taken, reviews by a model included.
+        spent: What was used up to the last barrier.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.turns = 0
+        self.spent = Spent()
+        self._limits = limits
+
+    def turns_left(self, wanted: int) -> int:
+        """How many of ``wanted`` turns the limit allows."""
+        if self._limits.turns is None:
+            return wanted
+        return max(0, min(wanted, self._limits.turns - self.turns))
+
+    def begin_review(self) -> None:
+        """Counts the turn of a review.
+
+        Raises:
+            LimitReached: No turn is left.
+        """
+        if not self.turns_left(1):
+            raise LimitReached("turns")
+        self.turns += 1
+
+    def before_call(self, own: Spent) -> None:
+        """Looks at the limits before a call of a turn that used ``own`` so far.
+
+        Raises:
+            LimitReached: A limit is used up.
+        """
+        for which, limit, used in self._pairs(own):
+            if used >= limit:
+                raise LimitReached(which)
+
+    def over(self) -> str | None:
+        """The name of a limit that was overrun, or None."""
+        return next((which for which, limit, used in self._pairs(Spent()) if used > limit), None)
+
+    def close_tick(self, turns: Iterable[Spent]) -> None:
+        """Adds the turns of a tick, which ran side by side: its seconds are the longest's."""
+        longest = 0.0
+        for spent in turns:
+            self.turns += 1
+            self.spent.tokens += spent.tokens
+            self.spent.cost_usd += spent.cost_usd
+            longest = max(longest, spent.seconds)
+        self.spent.seconds += longest
+
+    def _pairs(self, own: Spent) -> Iterable[tuple[str, float, float]]:
+        limits, spent = self._limits, self.spent
+        if limits.tokens is not None:
+            yield "tokens", limits.tokens, spent.tokens + own.tokens
+        if limits.cost_usd is not None:
+            yield "cost_usd", limits.cost_usd, spent.cost_usd + own.cost_usd
+        if limits.seconds is not None:
+            yield "seconds", limits.seconds, spent.seconds + own.seconds

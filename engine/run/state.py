@@ -1,0 +1,190 @@
+"""Everything a run knows: its board, its counters, its events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from orglab.engine.run.board import Board, Directive
+from orglab.engine.run.copies import Copies, Copy
+from orglab.engine.run.flow import Emit
+from orglab.engine.run.variables import PastVerdict, past_verdict
+from orglab.engine.spec.model import AuthorityLink, Topology
+from orglab.providers.base import Message
+from orglab.results.journal import Journal
+from orglab.results.records import Event, Output, Verdict
+
+__all__ = ["LinkState", "RunState", "names_of", "phase_of", "reviews_left"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(kw_only=True, slots=True)
+class LinkState:
+    """Counters of an authority link: they belong to the run and never restart within it.
+
+    Attributes:
+        used: How often the link has obliged.
+        reviews: How often each copy was reviewed.
+        phase: The review phase of each copy's next review, from 0.
+        verdicts: The superior's verdicts, as it remembers them.
+    """
+
+    used: int = 0
+    reviews: dict[str, int] = field(default_factory=dict)
+    phase: dict[str, int] = field(default_factory=dict)
+    verdicts: list[PastVerdict] = field(default_factory=list)
+
+
+class RunState:
+    """The state of one run, but for the forward links (``Flow``) and the limits (``Meter``).
+
+    Attributes:
+        board: What has been said.
+        events: Every event so far.
+        verdicts: Every verdict so far.
+        tick: The tick under way.
+        visits: How many turns each copy has taken, reviews included.
+        links: Counters of each authority link.
+        directives: What obliges each copy in its next turn.
+    """
+
+    def __init__(self, topology: Topology, copies: Copies, journal: Journal) -> None:
+        self.board = Board()
+        self.events: list[Event] = []
+        self.verdicts: list[Verdict] = []
+        self.tick = 0
+        self.visits = dict.fromkeys(copies.by_name, 0)
+        self.links = {link.id: LinkState() for link in topology.authority}
+        self.directives: dict[str, Directive] = {}
+        self.calls_of: dict[str, tuple[int, ...]] = dict.fromkeys(copies.by_name, ())
+        self._exchanges: dict[str, list[tuple[str, Sequence[Message]]]] = {}
+        self._journal = journal
+        self._purses = _purses(topology, copies)
+        self._stakes = {link.id: link.stake for link in topology.authority if link.stake}
+        self._links_of = {
+            name: [link for link in topology.authority if copy.role.name in link.targets]
+            for name, copy in copies.by_name.items()
+        }
+
+    # --- events -----------------------------------------------------------------------------
+
+    def emit(self, kind: str, **body: JSON) -> None:
+        """Records an event."""
+        self.emit_all([Emit(kind, body)])
+
+    def emit_all(self, emitted: Sequence[Emit]) -> None:
+        """Records events in order."""
+        made = [
+            Event(seq=len(self.events) + number, tick=self.tick, kind=each.kind, body=each.body)
+            for number, each in enumerate(emitted)
+        ]
+        self.events += made
+        self._journal.emit(made)
+
+    # --- turns ------------------------------------------------------------------------------
+
+    def next_visit(self, copy: str) -> int:
+        """Begins another turn of a copy."""
+        self.visits[copy] += 1
+        return self.visits[copy]
+
+    def stake(self, copy: str) -> float | None:
+        """The points of a copy, None where nothing is staked on it."""
+        return self._purses.get(copy)
+
+    def conversation(self, copy: str) -> list[Message]:
+        """The copy's earlier turns, as conversation turns."""
+        return [message for _, said in self._exchanges.get(copy, []) for message in said]
+
+    def own_outputs(self, copy: str) -> list[Output]:
+        """The copy's earlier outputs that were not withdrawn."""
+        return [self.board.outputs[output] for output, _ in self._exchanges.get(copy, [])]
+
+    def post(self, output: Output, exchange: Sequence[Message]) -> None:
+        """Posts an output, and keeps the conversation that led to it."""
+        self.board.post(output)
+        self._exchanges.setdefault(output.copy, []).append((output.id, exchange))
+        self.emit(
+            "output",
+            id=output.id,
+            copy=output.copy,
+            role=output.role,
+            visit=output.visit,
+            value=output.value,
+            text=output.text,
+        )
+
+    def mark(
+        self,
+        output: str,
+        fate: Literal["posted", "delivered", "sent back", "rejected", "lapsed"] | None = None,
+        *,
+        forced: bool = False,
+        unreviewed: bool = False,
+    ) -> None:
+        """Notes what became of an output."""
+        old = self.board.outputs[output]
+        self.board.outputs[output] = replace(
+            old,
+            fate=fate or old.fate,
+            forced=old.forced or forced,
+            unreviewed=old.unreviewed or unreviewed,
+        )
+
+    # --- verdicts ---------------------------------------------------------------------------
+
+    def record(self, verdict: Verdict, *, spoken: bool) -> None:
+        """Records a verdict, and what it does to the purse of who must answer for it.
+
+        Args:
+            verdict: The verdict.
+            spoken: The superior gave it in a turn of its own, and remembers it.
+        """
+        self.verdicts.append(verdict)
+        if spoken:
+            self.links[verdict.link].verdicts.append(past_verdict(verdict))
+        self.emit("verdict", **asdict(verdict))
+        stake = self._stakes.get(verdict.link)
+        if stake is not None and verdict.action != "comment":
+            answerable = verdict.target if verdict.target in self._purses else verdict.copy
+            self._purses[answerable] += getattr(stake, verdict.action)
+        if verdict.forced:
+            self.mark(verdict.output, forced=True)
+
+    def withdraw(self, output: str) -> None:
+        """Withdraws an output from everyone's sight; its copy starts again."""
+        copy = self.board.outputs[output].copy
+        self.mark(output, "rejected")
+        self.board.withdraw(output)
+        kept = [said for said in self._exchanges.get(copy, []) if said[0] != output]
+        self._exchanges[copy] = kept
+        for link in self._links_of[copy]:
+            self.links[link.id].phase[copy] = 0
+        self.emit("withdrawn", output=output)
+
+
+def _purses(topology: Topology, copies: Copies) -> dict[str, float]:
+    purses: dict[str, float] = {}
+    for link in topology.authority:
+        if link.stake is None:
+            continue
+        for copy in copies.of(link.targets):
+            purses[copy.name] = purses.get(copy.name, 0.0) + link.stake.start
+    return purses
+
+
+def phase_of(link: AuthorityLink, state: LinkState, copy: str) -> int:
+    """The phase in which a copy is reviewed next."""
+    return min(state.phase.get(copy, 0), len(link.phases) - 1)
+
+
+def reviews_left(link: AuthorityLink, state: LinkState, copy: str) -> bool:
+    """Whether the link still reviews a copy."""
+    return link.reviews is None or state.reviews.get(copy, 0) < link.reviews
+
+
+def names_of(copies: Sequence[Copy]) -> list[str]:
+    """Names of copies."""
+    return [copy.name for copy in copies]

@@ -1,0 +1,379 @@
+"""One turn: asking the model, calling its tools, reading its reply, asking again.
+
+Every reply and tool result is durable before it is acted on; on a replay it is taken from the
+journal, and the same code runs on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from orglab.engine.run.copies import Copy
+from orglab.engine.run.desk import Seat
+from orglab.engine.run.identity import (
+    CallCounter,
+    canonical,
+    content_digest,
+    digest,
+    message_digest,
+    sampling_seed,
+)
+from orglab.engine.run.meter import Meter, Spent
+from orglab.engine.run.prompts import Prompter
+from orglab.engine.run.toolbox import ToolAnswer, Toolbox, refusal
+from orglab.providers.base import (
+    Completion,
+    Labels,
+    Message,
+    ProviderError,
+    Request,
+    ToolCall,
+    Unavailable,
+)
+from orglab.providers.pricing import cost
+from orglab.providers.reply import Reading, read_reply
+from orglab.results.entries import completion_body, completion_of, message_body
+from orglab.results.journal import Entry, Journal
+
+__all__ = ["NotTheRecordedCall", "Turn", "TurnFailed", "TurnRunner"]
+
+JSON: TypeAlias = Any
+
+
+class TurnFailed(Exception):
+    """Raised when a turn gives no output. ``kind`` names the fault."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class NotTheRecordedCall(Exception):
+    """Raised when a resumed run would make another call than the one on record.
+
+    It is a bug of ours, or of a plugin that is not deterministic: nothing is mixed up silently.
+    """
+
+
+@dataclass(kw_only=True, slots=True)
+class Turn:
+    """A turn under way.
+
+    Attributes:
+        copy: Who speaks.
+        visit: Which turn of the copy.
+        purpose: Its own turn, or a review.
+        position: Where in the run it stands.
+        seat: The model.
+        messages: The conversation so far; it grows by tool calls and repairs.
+        schema: JSON Schema of the reply, or None for free text.
+        tools: Names of the tools that may be called.
+        reviewed: In a review, the copy whose output is under review.
+        rank: How many turns declared earlier in this tick begin with an equal call.
+        spent: What this turn used.
+        calls: Content digest and identity of each call made.
+        exchange: Messages that the turn added to the conversation, without repairs.
+        earlier: The visits of the copy's earlier calls in the run.
+    """
+
+    copy: Copy
+    visit: int
+    purpose: Literal["turn", "review"]
+    position: str
+    seat: Seat
+    messages: list[Message]
+    schema: Mapping[str, JSON] | None
+    tools: tuple[str, ...] = ()
+    reviewed: str | None = None
+    rank: int = 0
+    spent: Spent = field(default_factory=Spent)
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    exchange: list[Message] = field(default_factory=list)
+    earlier: tuple[int, ...] = ()
+    step: int = 0
+    tool_calls: int = 0
+    repairs: int = 0
+    seen_calls: dict[str, int] = field(default_factory=dict)
+    digests: list[str] = field(default_factory=list)
+
+    @property
+    def tools_left(self) -> bool:
+        """Whether tools may still be called."""
+        return bool(self.tools) and self.tool_calls < self.copy.role.limits.tool_calls
+
+
+@dataclass(kw_only=True, slots=True)
+class TurnRunner:
+    """Takes the turns of one run.
+
+    Attributes:
+        journal: Where replies are durable.
+        counter: Numbers equal calls.
+        meter: The run's limits.
+        toolbox: The run's tools.
+        prompter: Renders the words of repairs.
+        unit: The unit's id.
+        replicate: The replicate.
+    """
+
+    journal: Journal
+    counter: CallCounter
+    meter: Meter
+    toolbox: Toolbox
+    prompter: Prompter
+    unit: str
+    replicate: int
+
+    def first_call(self, turn: Turn) -> str:
+        """The content digest of the turn's first call: turns that begin alike are ranked."""
+        return self._content(turn)
+
+    async def take(self, turn: Turn) -> Reading:
+        """Takes a turn to its readable reply.
+
+        Raises:
+            TurnFailed: The model could not be asked, or no reply could be read.
+            LimitReached: The run needs more than a limit allows.
+        """
+        while True:
+            completion, reading = await self._ask(turn)
+            if reading is None:
+                await self._call_tools(turn, completion)
+            elif reading.problem is None:
+                turn.exchange.append(Message(role="assistant", content=_said(completion, reading)))
+                return reading
+            else:
+                self._ask_again(turn, completion, reading)
+
+    # --- asking -----------------------------------------------------------------------------
+
+    async def _ask(self, turn: Turn) -> tuple[Completion, Reading | None]:
+        """Asks once; the reading is None where the reply asks for tools."""
+        self.meter.before_call(turn.spent)
+        base = self._content(turn)
+        identity = self.counter.identity(base, turn.rank, [content for content, _ in turn.calls])
+        turn.calls.append((base, identity))
+        position = f"{turn.position}.{turn.step}"
+        entry = self.journal.recorded(position)
+        if entry is None:
+            entry, reading = await self._live(turn, self._request(turn, identity), position)
+        elif entry.identity != identity:
+            words = f"{position}: {turn.copy.name} asks something else than it did"
+            raise NotTheRecordedCall(words)
+        else:
+            reading = _read(turn, completion_of(entry))
+        turn.step += 1
+        self._account(turn, entry)
+        return completion_of(entry), reading
+
+    async def _live(
+        self, turn: Turn, request: Request, position: str
+    ) -> tuple[Entry, Reading | None]:
+        await self.journal.begin(position, {"identity": request.identity, "copy": turn.copy.name})
+        clock = asyncio.get_running_loop().time
+        asked = clock()
+        async with turn.seat.slots:
+            waited = clock() - asked
+            try:
+                completion, fault = await _complete(turn.seat, request), None
+            except ProviderError as error:
+                completion, fault = Completion(), {"kind": error.kind, "message": str(error)}
+        reading = _read(turn, completion) if fault is None else None
+        fault = fault or _unreadable(turn, reading)
+        body = self._body(turn, request, completion, waited)
+        body["reasoning"] = completion.reasoning or (reading.reasoning if reading else "")
+        body["read"] = reading.record() if reading else {}
+        body["error"] = fault
+        entry = Entry(position=position, kind="call", identity=request.identity, body=body)
+        await self.journal.keep(entry)
+        return entry, reading
+
+    def _body(
+        self, turn: Turn, request: Request, completion: Completion, waited: float
+    ) -> dict[str, JSON]:
+        seat = turn.seat
+        waiting = round(completion.waiting_seconds + waited, 6)
+        return {
+            "copy": turn.copy.name,
+            "role": turn.copy.role.name,
+            "purpose": turn.purpose,
+            "visit": turn.visit,
+            "request": _request_body(turn, request),
+            **completion_body(completion),
+            "service_seconds": round(completion.service_seconds, 6),
+            "waiting_seconds": waiting,
+            "cost_usd": cost(completion.usage, seat.model.price, free=seat.provider.free),
+        }
+
+    def _account(self, turn: Turn, entry: Entry) -> None:
+        """Counts what a call used.
+
+        Raises:
+            TurnFailed: The call gave no answer, or the last one that may be asked for.
+        """
+        body, spent = entry.body, turn.spent
+        spent.tokens += body["usage"]["input"] + body["usage"]["output"]
+        spent.cost_usd += body["cost_usd"] or 0.0
+        spent.seconds += body["service_seconds"] + body["waiting_seconds"]
+        if body["error"]:
+            raise TurnFailed(body["error"]["kind"], body["error"]["message"])
+
+    def _request(self, turn: Turn, identity: str) -> Request:
+        tools = turn.tools if turn.tools_left else ()
+        params = dict(turn.seat.params)
+        limit = turn.copy.role.limits.output_tokens
+        if limit is not None:
+            params["max_output_tokens"] = limit
+        return Request(
+            model=turn.seat.model.model,
+            messages=tuple(turn.messages),
+            tools=tuple(self.toolbox.definition(name) for name in tools),
+            schema=turn.schema,
+            params=params,
+            seed=sampling_seed(identity),
+            identity=identity,
+            labels=Labels(
+                unit=self.unit,
+                replicate=self.replicate,
+                role=turn.copy.role.name,
+                copy=turn.copy.name,
+                visit=turn.visit,
+                purpose=turn.purpose,
+                reviewed=turn.reviewed,
+                call=turn.step,
+                earlier=turn.earlier + (turn.visit,) * turn.step,
+            ),
+        )
+
+    def _content(self, turn: Turn) -> str:
+        for message in turn.messages[len(turn.digests) :]:
+            turn.digests.append(message_digest(message))
+        model = turn.seat.model
+        tools = turn.tools if turn.tools_left else ()
+        definitions = [self.toolbox.definition(name) for name in tools]
+        limit = turn.copy.role.limits.output_tokens
+        return content_digest(
+            provider=model.provider,
+            model=f"{model.model} {canonical(model.options)}",
+            base_url=turn.seat.base_url,
+            params={**model.params, **({} if limit is None else {"max_output_tokens": limit})},
+            messages=turn.digests,
+            tools=canonical([asdict(each) for each in definitions]) if definitions else "",
+            schema=canonical(turn.schema) if turn.schema is not None else "",
+        )
+
+    # --- tools ------------------------------------------------------------------------------
+
+    async def _call_tools(self, turn: Turn, completion: Completion) -> None:
+        message = Message(
+            role="assistant", content=completion.text, tool_calls=completion.tool_calls
+        )
+        self._say(turn, message)
+        for number, call in enumerate(completion.tool_calls):
+            entry = await self._tool_entry(
+                turn, call, f"{turn.position}.{turn.step - 1}.tool.{number}"
+            )
+            turn.spent.seconds += entry.body["seconds"]
+            result = canonical(entry.body["result"])
+            self._say(turn, Message(role="tool", content=result, tool_call_id=call.id))
+        if not turn.tools_left:
+            limit = turn.copy.role.limits.tool_calls
+            words = self.prompter.engine("tools_gone", {"tool_calls": limit})
+            self._say(turn, Message(role="user", content=words))
+
+    async def _tool_entry(self, turn: Turn, call: ToolCall, position: str) -> Entry:
+        entry = self.journal.recorded(position)
+        refused = self._refused(turn, call)
+        if entry is None:
+            answer = refused or await self.toolbox.answer(call, turn.tools)
+            body = {
+                "copy": turn.copy.name,
+                "role": turn.copy.role.name,
+                "visit": turn.visit,
+                "tool": call.name,
+                **asdict(answer),
+                "prompt": False,
+            }
+            entry = Entry(position=position, kind="tool", identity="", body=body)
+            await self.journal.keep(entry)
+        return entry
+
+    def _refused(self, turn: Turn, call: ToolCall) -> ToolAnswer | None:
+        """Counts a call; its refusal where a limit says so, else None."""
+        limits = turn.copy.role.limits
+        if turn.tool_calls >= limits.tool_calls:
+            words = f"All {limits.tool_calls} tool calls of this turn are used."
+            return refusal(call, words, "limit")
+        turn.tool_calls += 1
+        key = digest(call.name, call.arguments)
+        turn.seen_calls[key] = turn.seen_calls.get(key, 0) + 1
+        if turn.seen_calls[key] > limits.repeated_calls:
+            words = (
+                f"{call.name} was called {limits.repeated_calls} times with these arguments; "
+                "its result is above. Call it with others, or answer."
+            )
+            return refusal(call, words, "repeated")
+        return None
+
+    # --- asking again -----------------------------------------------------------------------
+
+    def _ask_again(self, turn: Turn, completion: Completion, reading: Reading) -> None:
+        turn.repairs += 1
+        turn.messages.append(Message(role="assistant", content=completion.text or "(nothing)"))
+        values = {"problem": reading.message, "structured": turn.schema is not None}
+        turn.messages.append(Message(role="user", content=self.prompter.engine("repair", values)))
+
+    def _say(self, turn: Turn, message: Message) -> None:
+        turn.messages.append(message)
+        turn.exchange.append(message)
+
+
+async def _complete(seat: Seat, request: Request) -> Completion:
+    if seat.model.timeout_seconds is None:
+        return await seat.provider.complete(request)
+    try:
+        async with asyncio.timeout(seat.model.timeout_seconds):
+            return await seat.provider.complete(request)
+    except TimeoutError as late:
+        words = f"no reply within {seat.model.timeout_seconds:g} seconds"
+        raise Unavailable(words) from late
+
+
+def _read(turn: Turn, completion: Completion) -> Reading | None:
+    if completion.tool_calls and turn.tools_left:
+        return None
+    if completion.tool_calls:
+        words = "there are no tools to call now; answer"
+        return Reading(problem="no json", message=words)
+    return read_reply(completion.text, turn.schema, stop=completion.stop, native=completion.native)
+
+
+def _said(completion: Completion, reading: Reading) -> str:
+    """The reply as it stands in the conversation from now on: without reasoning."""
+    if isinstance(reading.value, str):
+        return reading.value
+    return completion.text if reading.how in ("native", "strict") else canonical(reading.value)
+
+
+def _unreadable(turn: Turn, reading: Reading | None) -> dict[str, JSON] | None:
+    """The fault that ends a turn whose last reply that may be asked for cannot be read."""
+    if reading is None or reading.problem is None:
+        return None
+    if turn.repairs < turn.copy.role.limits.repair_attempts:
+        return None
+    return {"kind": f"unreadable reply ({reading.problem})", "message": reading.message}
+
+
+def _request_body(turn: Turn, request: Request) -> dict[str, JSON]:
+    return {
+        "provider": turn.seat.model.provider,
+        "model": request.model,
+        "params": dict(request.params),
+        "seed": request.seed,
+        "messages": [message_body(message) for message in request.messages],
+        "tools": [asdict(tool) for tool in request.tools],
+        "schema": request.schema,
+    }

@@ -1,0 +1,262 @@
+"""Many runs of one team: side by side, resumable, each measured when it ends.
+
+The same call again goes on where an earlier one stopped: what is completed or stopped stays, a
+failed run stays failed unless it is to be tried again, everything else is played on from its
+durable replies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.team import Team
+from orglab.engine.run.desk import Desk
+from orglab.engine.run.identity import digest
+from orglab.engine.run.run import Outcome, RunPlan, Unit, run_team
+from orglab.engine.study.gate import Gate, Interrupted
+from orglab.engine.study.measure import Measurer
+from orglab.engine.study.units import unit_content
+from orglab.providers.base import Provider
+from orglab.results.records import RunStatus
+from orglab.results.store import Store
+
+__all__ = ["Batch", "Planned", "Progress", "Tally", "run_batch", "run_id"]
+
+JSON: TypeAlias = Any
+DEFAULT_AT_ONCE = 64
+"""Runs under way at once, unless models or the user say otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Planned:
+    """One run of a batch.
+
+    Attributes:
+        id: Its id: the spec's hash, the unit's id and content, replicate, seed and arm.
+        unit: The unit.
+        replicate: From 0.
+        order: Its place in the plan.
+    """
+
+    id: str
+    unit: Unit
+    replicate: int
+    order: int
+
+
+@dataclass(kw_only=True, slots=True)
+class Tally:
+    """How far a batch has come; numbers are of this process alone, but for ``kept``.
+
+    Attributes:
+        planned: Runs planned.
+        kept: Runs that earlier processes had ended.
+        completed: Runs completed.
+        stopped: Runs stopped by a limit or a cap.
+        failed: Runs failed, those of earlier processes that were not tried again included.
+        resumed: Runs that went on from what an earlier process left.
+        asked_again: Calls that were under way when a process died, and were asked again.
+        turns: Turns taken.
+        loops: Verdicts that obliged.
+        tokens: Tokens used.
+        cost_usd: US dollars of calls whose price is known.
+        interrupted: The user stopped the batch.
+    """
+
+    planned: int = 0
+    kept: int = 0
+    completed: int = 0
+    stopped: int = 0
+    failed: int = 0
+    resumed: int = 0
+    asked_again: int = 0
+    turns: int = 0
+    loops: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def done(self) -> int:
+        """Runs that have ended, in this process or an earlier one."""
+        return self.kept + self.completed + self.stopped + self.failed
+
+
+Progress: TypeAlias = Callable[[Tally], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
+    """What is to be run.
+
+    Attributes:
+        team: The team.
+        units: The units of work.
+        replicates: Runs of each unit.
+        seed: The root seed.
+        arm: The arm's name in records.
+        retry_failed: Failed runs are tried again.
+        at_once: Runs under way at once; None: as many as the models have room for.
+        providers: Providers in place of the spec's, by alias; ``*`` serves any other.
+    """
+
+    team: Team
+    units: Sequence[Unit]
+    replicates: int = 1
+    seed: int = 0
+    arm: str = ""
+    retry_failed: bool = False
+    at_once: int | None = None
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+
+    def planned(self) -> Iterator[Planned]:
+        """The runs in their order: all units of a replicate, then the next."""
+        spec = self.team.topology.hash
+        contents = [unit_content(unit) for unit in self.units]
+        for replicate in range(self.replicates):
+            for index, unit in enumerate(self.units):
+                yield Planned(
+                    id=run_id(spec, unit.id, contents[index], replicate, self.seed, self.arm),
+                    unit=unit,
+                    replicate=replicate,
+                    order=replicate * len(self.units) + index,
+                )
+
+
+def run_id(spec: str, unit: str, content: str, replicate: int, seed: int, arm: str) -> str:
+    """The id by which a run is known."""
+    return digest(spec, unit, content, str(replicate), str(seed), arm)
+
+
+async def run_batch(
+    batch: Batch,
+    store: Store,
+    *,
+    progress: Progress | None = None,
+    stop: asyncio.Event | None = None,
+) -> Tally:
+    """Runs what of a batch is not done yet.
+
+    Args:
+        batch: What is to be run.
+        store: The study's store, open for writing.
+        progress: Called after each run.
+        stop: Set it to stop: calls under way are waited for and kept, no other is begun.
+
+    Raises:
+        StoreError: The store cannot be written; nothing that is not durable was acted on.
+        ValueError: A model's entry is wrong, in words.
+    """
+    return await _Batch(batch, store, progress or _quiet, stop or asyncio.Event()).run()
+
+
+def _quiet(_: Tally) -> None:
+    """No progress."""
+
+
+class _Batch:
+    def __init__(self, batch: Batch, store: Store, progress: Progress, stop: asyncio.Event) -> None:
+        self.batch, self.store, self.progress, self.stop = batch, store, progress, stop
+        topology = batch.team.topology
+        self.desk = Desk(topology.models, batch.providers)
+        self.plan = RunPlan(batch.team, self.desk)
+        self.measurer = Measurer(topology, store)
+        self.tally = Tally(planned=len(batch.units) * batch.replicates)
+        self.statuses: Mapping[str, RunStatus] = store.statuses()
+
+    async def run(self) -> Tally:
+        topology = self.batch.team.topology
+        self.store.add_spec(
+            topology.hash, kind="topology", name=topology.name, normal=topology.normal
+        )
+        waiting = self.batch.planned()
+        at_once = min(self.batch.at_once or DEFAULT_AT_ONCE, max(1, self.tally.planned))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(at_once):
+                    group.create_task(self._work(waiting))
+        finally:
+            await self.desk.aclose()
+        self.tally.interrupted = self.stop.is_set()
+        return self.tally
+
+    async def _work(self, waiting: Iterator[Planned]) -> None:
+        for planned in waiting:
+            if self.stop.is_set():
+                return
+            await self._one(planned)
+            self.progress(self.tally)
+
+    async def _one(self, planned: Planned) -> None:
+        status = self.statuses.get(planned.id)
+        if status in ("completed", "stopped") or (
+            status == "failed" and not self.batch.retry_failed
+        ):
+            self._keep(status)
+            await self.measurer.measure(planned.id, planned.unit)
+            return
+        if status == "failed":
+            self.store.reopen(planned.id)
+        self.tally.resumed += status is not None
+        await self._play(planned)
+
+    def _keep(self, status: RunStatus) -> None:
+        if status == "failed":
+            self.tally.failed += 1
+        else:
+            self.tally.kept += 1
+
+    async def _play(self, planned: Planned) -> None:
+        topology = self.batch.team.topology
+        unit = planned.unit
+        journal = self.store.open_run(
+            planned.id,
+            arm=self.batch.arm or topology.name,
+            unit=unit.id,
+            inputs=unit.inputs,
+            extra=unit.extra,
+            replicate=planned.replicate,
+            seed=self.batch.seed,
+            spec_hash=topology.hash,
+            order=planned.order,
+        )
+        try:
+            outcome = await run_team(
+                self.plan,
+                unit,
+                seed=self.batch.seed,
+                journal=Gate(journal, self.stop),
+                replicate=planned.replicate,
+                arm=self.batch.arm,
+            )
+        except Interrupted:
+            self.store.leave(planned.id)
+            return
+        except BaseException:
+            self.store.leave(planned.id)
+            raise
+        self.tally.asked_again += journal.asked_again
+        await self._finish(planned, outcome)
+
+    async def _finish(self, planned: Planned, outcome: Outcome) -> None:
+        await self.store.finish(
+            planned.id,
+            status=outcome.status,
+            reason=outcome.reason,
+            answer=outcome.answer.id if outcome.answer else None,
+            last=outcome.last.id if outcome.last else None,
+            seconds=outcome.seconds,
+        )
+        await self.measurer.measure(planned.id, planned.unit)
+        self._count(outcome)
+
+    def _count(self, outcome: Outcome) -> None:
+        tally = self.tally
+        setattr(tally, outcome.status, getattr(tally, outcome.status) + 1)
+        tally.turns += outcome.turns
+        tally.loops += sum(verdict.obliged for verdict in outcome.verdicts)
+        tally.tokens += outcome.tokens
+        tally.cost_usd += outcome.cost_usd

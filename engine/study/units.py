@@ -1,0 +1,244 @@
+"""Units of work: from a file of the user's, or from what was typed on the command line.
+
+A unit is checked against the team's inputs before anything runs, and all faults are told in one
+go. A path in a units file is relative to that file and stays inside its folder or the spec's; a
+path typed on the command line is the user's and may lie anywhere.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from jsonschema import Draft202012Validator
+from orglab.engine.run.identity import canonical, digest
+from orglab.engine.run.run import Unit
+from orglab.engine.spec.confine import FileRefused, confined_file, content_hash
+from orglab.engine.spec.model import InputField, Topology
+from orglab.providers.jsonl import read_jsonl
+
+__all__ = ["UnitError", "read_units", "typed_unit", "unit_content"]
+
+JSON: TypeAlias = Any
+
+
+class UnitError(Exception):
+    """Raised when units do not fit a team's inputs; ``faults`` holds all of them."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = tuple(faults)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Row:
+    """One row of a units file: where it stands, and what it holds."""
+
+    place: str
+    values: Mapping[str, JSON]
+    text: bool = False
+
+
+def read_units(path: Path, topology: Topology) -> list[Unit]:
+    """The units of a file: ``.jsonl``, ``.json`` (a list of objects) or ``.csv``.
+
+    The id of a unit is its ``id`` column, else a digest of its inputs. Columns that are no inputs
+    reach evaluators alone; ``reference`` is the unit's reference answer.
+
+    Raises:
+        UnitError: The file cannot be read, or units do not fit; all faults.
+    """
+    folder = path.resolve().parent
+    faults: list[str] = []
+    units: list[Unit] = []
+    seen: dict[str, str] = {}
+    for row in _rows(path):
+        inputs, extra, files = _inputs(row, topology, folder, faults)
+        unit_id = _unit_id(row, inputs)
+        if unit_id in seen:
+            faults.append(f"{row.place}: the id {unit_id!r} stands at {seen[unit_id]} already")
+        seen[unit_id] = row.place
+        units.append(Unit(id=unit_id, inputs=inputs, extra=extra, index=len(units), files=files))
+    if not units and not faults:
+        faults.append(f"{path}: no units")
+    if faults:
+        raise UnitError(faults)
+    return units
+
+
+def typed_unit(pairs: Sequence[str], topology: Topology) -> Unit:
+    """The unit that ``--input name=value`` arguments make.
+
+    Raises:
+        UnitError: They do not fit the team's inputs; all faults.
+    """
+    values: dict[str, JSON] = {}
+    faults: list[str] = []
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            faults.append(f"--input {pair}: write it as name=value")
+        elif name in values:
+            faults.append(f"--input {name}: given twice")
+        else:
+            values[name] = text
+    row = _Row(place="--input", values=values, text=True)
+    unknown = sorted(set(values) - set(topology.inputs))
+    faults += [f"--input {name}: no such input; {_declared(topology)}" for name in unknown]
+    inputs, _, files = _inputs(row, topology, None, faults)
+    if faults:
+        raise UnitError(faults)
+    return Unit(id=digest(canonical(_content(inputs, files)))[:12], inputs=inputs, files=files)
+
+
+def unit_content(unit: Unit) -> str:
+    """A digest of all that a unit holds; a file counts by its content."""
+    return digest(canonical([_content(unit.inputs, unit.files), dict(unit.extra)]))
+
+
+def _content(inputs: Mapping[str, JSON], files: Mapping[str, Path]) -> dict[str, JSON]:
+    return {
+        name: {"file": content_hash(files[value])}
+        if isinstance(value, str) and value in files
+        else value
+        for name, value in inputs.items()
+    }
+
+
+def _declared(topology: Topology) -> str:
+    names = ", ".join(topology.inputs) or "none"
+    return f"this team's inputs: {names}"
+
+
+def _unit_id(row: _Row, inputs: Mapping[str, JSON]) -> str:
+    given = row.values.get("id")
+    if given is not None and given != "":
+        return str(given)
+    return digest(canonical(dict(inputs)))[:12]
+
+
+# --- one unit against the inputs ----------------------------------------------------------------
+
+
+def _inputs(
+    row: _Row, topology: Topology, folder: Path | None, faults: list[str]
+) -> tuple[dict[str, JSON], dict[str, JSON], dict[str, Path]]:
+    inputs: dict[str, JSON] = {}
+    files: dict[str, Path] = {}
+    for name, declared in topology.inputs.items():
+        value = row.values.get(name)
+        if value is None or (row.text and value == "" and declared.optional):
+            if not declared.optional:
+                faults.append(f"{row.place} {name}: missing; {_declared(topology)}")
+            inputs[name] = None
+            continue
+        inputs[name] = _typed(value, declared) if row.text else value
+        fault = _misfit(inputs[name], declared)
+        if fault:
+            faults.append(f"{row.place} {name}: {fault}")
+        elif declared.file:
+            _find_file(row.place, inputs[name], topology.folder, folder, files, faults)
+    extra = {name: value for name, value in row.values.items() if name not in topology.inputs}
+    return inputs, extra, files
+
+
+def _typed(text: JSON, declared: InputField) -> JSON:
+    """A text of a CSV cell or of the command line, as the type that the input declares."""
+    wanted = declared.schema.get("type")
+    if wanted in (None, "string") or not isinstance(text, str):
+        return text
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError:
+        return text
+
+
+def _refuse_constant(name: str) -> JSON:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _misfit(value: JSON, declared: InputField) -> str:
+    fault = next(Draft202012Validator(dict(declared.schema)).iter_errors(value), None)
+    return fault.message if fault is not None else ""
+
+
+def _find_file(
+    place: str,
+    text: str,
+    spec_folder: Path,
+    folder: Path | None,
+    files: dict[str, Path],
+    faults: list[str],
+) -> None:
+    if folder is None:
+        path = Path(text)
+        if path.is_file():
+            files[text] = path.resolve()
+        else:
+            faults.append(f"{place} {text}: no such file")
+        return
+    refusals = []
+    for allowed in (folder, spec_folder):
+        try:
+            files[text] = confined_file(text, folder=allowed, root=allowed)
+        except FileRefused as refusal:
+            refusals.append(f"{text}: {refusal}")
+        else:
+            return
+    faults.append(f"{place}: {refusals[0]}")
+
+
+# --- reading files ------------------------------------------------------------------------------
+
+
+def _rows(path: Path) -> Iterable[_Row]:
+    readers = {".jsonl": _jsonl_rows, ".json": _json_rows, ".csv": _csv_rows}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise UnitError([f"{path}: units come as .jsonl, .json or .csv"])
+    try:
+        return list(reader(path))
+    except FileNotFoundError:
+        raise UnitError([f"{path}: no such file"]) from None
+    except UnicodeDecodeError as fault:
+        raise UnitError([f"{path}: not UTF-8 at byte {fault.start}"]) from fault
+    except ValueError as fault:
+        raise UnitError([f"{path}: {fault}"]) from fault
+
+
+def _jsonl_rows(path: Path) -> Iterable[_Row]:
+    for number, value in read_jsonl(path):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"line {number}: a unit is an object")
+        yield _Row(place=f"{path.name}:{number}", values=value)
+
+
+def _json_rows(path: Path) -> Iterable[_Row]:
+    text = path.read_text(encoding="utf-8-sig")
+    values = json.loads(text, parse_constant=_refuse_constant)
+    if not isinstance(values, list) or not all(isinstance(each, dict) for each in values):
+        raise ValueError("a list of objects is wanted, one a unit")
+    for number, value in enumerate(values):
+        yield _Row(place=f"{path.name}[{number}]", values=value)
+
+
+def _csv_rows(path: Path) -> Iterable[_Row]:
+    text = path.read_bytes().decode("utf-8-sig")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header = next(reader, None)
+    if not header or len(set(header)) < len(header):
+        raise ValueError("the first line must name the columns, each once")
+    for cells in reader:
+        if not cells:
+            continue
+        if len(cells) != len(header):
+            raise ValueError(
+                f"line {reader.line_num}: {len(cells)} cells, the header has {len(header)}"
+            )
+        values = dict(zip(header, cells, strict=True))
+        yield _Row(place=f"{path.name}:{reader.line_num}", values=values, text=True)
