@@ -1,0 +1,51 @@
+"""The JSON Schemas of the spec language, as files that editors use too."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, TypeAlias
+
+__all__ = ["KINDS", "NOT_YET", "definition", "schema"]
+
+JSON: TypeAlias = Any
+
+KINDS: Final = ("topology", "experiment", "sweep")
+"""Every kind of document that the language knows."""
+
+NOT_YET: Final = frozenset({"experiment", "sweep"})
+"""Kinds that this version knows but cannot run."""
+
+
+def schema(kind: str) -> dict[str, JSON]:
+    """The JSON Schema 2020-12 of documents of ``kind``.
+
+    Raises:
+        ValueError: The kind is unknown, or this version cannot run it yet.
+    """
+    if kind in NOT_YET:
+        raise ValueError(
+            f"the kind {kind} is not runnable yet in this version, so it has no schema"
+        )
+    if kind not in KINDS:
+        raise ValueError(f"there is no kind {kind!r}; there are: {', '.join(KINDS)}")
+    text = files("orglab.engine.schemas").joinpath(f"{kind}.schema.json").read_text("utf-8")
+    found: dict[str, JSON] = json.loads(text)
+    return found
+
+
+@cache
+def _definitions() -> dict[str, JSON]:
+    found: dict[str, JSON] = schema("topology")["$defs"]
+    return found
+
+
+def definition(name: str) -> dict[str, JSON]:
+    """One definition of the topology schema (``role``, ``forward``, …); do not change it.
+
+    Raises:
+        KeyError: There is no such definition.
+    """
+    found: dict[str, JSON] = _definitions()[name]
+    return found
