@@ -53,7 +53,7 @@ None.
         ),
         (Equals(to="It has 4 GB of \u201cDRAM\u201d"), True, ""),
         (Equals(to='it has 4 gb of "dram"', ignore_case=True), True, ""),
-        (Equals(to="DRAM"), False, 'is "It has  4\\u00a0GB of \\"DRAM\\"", expected "DRAM"'),
+        (Equals(to="DRAM"), False, 'is "It has  4\u00a0GB of \\"DRAM\\"", expected "DRAM"'),
         (Number(to=4), True, ""),
         (Number(to=5), False, "gives 4, expected 5"),
         (Number(to=5, tolerance=1), True, ""),
@@ -73,7 +73,7 @@ async def test_free_text(
     """Each measure of a free text, and the words for its author."""
     score = await check.look(output('It has  4\u00a0GB of "DRAM"'), context())
     assert score.value == value
-    assert score.reason == reason.encode().decode("unicode_escape") if "\\u" in reason else True
+    assert score.reason == reason
 
 
 @pytest.mark.parametrize(
@@ -357,5 +357,5 @@ async def test_a_text_that_the_schema_admits_fits(output: Any, context: Any) -> 
 )
 def test_a_wrong_schema_is_refused(schema: dict[str, Any]) -> None:
     """A schema is checked when it is read, and reaches nothing outside itself."""
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"JSON Schema|leads nowhere"):
         MatchesSchema(schema=schema)
