@@ -37,6 +37,11 @@ class GroupCommit:
         self._failure: StoreError | None = None
         self.commits = 0
 
+    @property
+    def failed(self) -> bool:
+        """A commit failed: the store takes nothing more."""
+        return self._failure is not None
+
     def add(self, statement: str, rows: Sequence[Row]) -> None:
         """Puts rows into the next commit, whenever it comes.
 

@@ -19,10 +19,13 @@ def _make_encode() -> Callable[[JSON], str]:
         return encoder.encode
     # `encode` makes a new C encoder for each value, half of the time for a small one; this one is
     # made once. It keeps no state without a dict of markers, so that a circle ends in recursion.
-    once = make(
-        *(None, encoder.default, json.encoder.encode_basestring, None, ":", ","),
-        *(False, False, False),
-    )
+    try:
+        once = make(
+            *(None, encoder.default, json.encoder.encode_basestring, None, ":", ","),
+            *(False, False, False),
+        )
+    except TypeError:  # a Python whose C encoder is made otherwise
+        return encoder.encode
     return lambda value: "".join(once(value, 0))
 
 

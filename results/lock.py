@@ -35,6 +35,7 @@ class StudyLock:
 
     Raises:
         StudyLocked: Someone else holds it.
+        StoreError: The folder cannot be written.
     """
 
     def __init__(self, study: Path) -> None:
@@ -43,7 +44,10 @@ class StudyLock:
 
     def _open(self, study: Path) -> int:
         while True:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            except OSError as error:
+                raise StoreError(f"{study} cannot be written: {error.strerror}") from error
             try:
                 _take(descriptor)
             except OSError as error:

@@ -56,6 +56,7 @@ class Store(Reader):
             self._lock.release()
             raise
         self.commits = GroupCommit(self._connection)
+        self._closed = False
         self._known: dict[str, None] = {}
         self._next_run = self._largest("run", "runs") + 1
         self._journals: dict[str, RunJournal] = {}
@@ -80,12 +81,18 @@ class Store(Reader):
     def close(self) -> None:
         """Commits what is pending, folds the log into the file and frees the lock.
 
+        After a failed commit there is nothing to commit; a second call does nothing.
+
         Raises:
             StoreError: It cannot be written; the file is closed all the same.
         """
+        if self._closed:
+            return
+        self._closed = True
         try:
-            self.commits.flush()
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if not self.commits.failed:
+                self.commits.flush()
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             self._connection.close()
             self._lock.release()

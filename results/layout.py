@@ -1,0 +1,83 @@
+"""Values laid out to be read: no braces, no quotes, one thing a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from orglab.results.jsontext import dumps
+from orglab.results.plain import one_line, visible
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+__all__ = ["inline", "value_block"]
+
+JSON: TypeAlias = Any
+
+_SHORT = 72
+_DEEP = 5
+
+
+def inline(value: JSON, width: int = _SHORT) -> str:
+    """A value on one line, cut at ``width``: ``name: x, rows: 3``."""
+    if isinstance(value, str):
+        return one_line(value, width)
+    if isinstance(value, Mapping) and _is_flat(value.values()):
+        return one_line(", ".join(f"{key}: {_scalar(item)}" for key, item in value.items()), width)
+    if _is_list(value) and _is_flat(value):
+        return one_line(", ".join(map(_scalar, value)), width)
+    return one_line(dumps(value), width)
+
+
+def value_block(value: JSON, depth: int = 0) -> RenderableType:
+    """A value over as many lines as it needs; nested things are indented by two."""
+    if isinstance(value, Mapping) and value and depth < _DEEP:
+        return Group(*[_field(str(key), item, depth) for key, item in value.items()])
+    if _is_list(value) and value and depth < _DEEP:
+        return Group(*[_item(item, depth) for item in value])
+    return Text(visible(value if isinstance(value, str) else dumps(value)))
+
+
+def _field(key: str, value: JSON, depth: int) -> RenderableType:
+    name = Text(visible(key) + ": ", style="dim")
+    if _fits(value):
+        return name.append(Text(_on_a_line(value), style="not dim"))
+    return Group(name, Padding(value_block(value, depth + 1), (0, 0, 0, 2)))
+
+
+def _item(value: JSON, depth: int) -> RenderableType:
+    if _fits(value):
+        return Text("• " + _on_a_line(value))
+    return Group(Text("•"), Padding(value_block(value, depth + 1), (0, 0, 0, 2)))
+
+
+def _fits(value: JSON) -> bool:
+    """On one line; a text of one paragraph does, however long, since it wraps."""
+    if isinstance(value, str):
+        return "\n" not in value.strip()
+    if isinstance(value, Mapping):
+        return not value or (_is_flat(value.values()) and _length(value) <= _SHORT)
+    return not _is_list(value) or not value or (_is_flat(value) and _length(value) <= _SHORT)
+
+
+def _on_a_line(value: JSON) -> str:
+    if isinstance(value, str):
+        return visible(value.strip())
+    return inline(value, 4 * _SHORT) if value or not _is_list(value) else "none"
+
+
+def _length(value: JSON) -> int:
+    return len(dumps(value))
+
+
+def _is_list(value: JSON) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_flat(values: Any) -> bool:
+    return not any(isinstance(item, Mapping) or _is_list(item) for item in values)
+
+
+def _scalar(value: JSON) -> str:
+    return value if isinstance(value, str) else dumps(value)
