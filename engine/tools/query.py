@@ -1,0 +1,61 @@
+"""The tool `query`: one read-only SELECT on the table, bounded in rows, time and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from orglab.engine.tools.guard import guarded
+from orglab.engine.tools.table import Table
+from orglab.engine.tools.table_tool import TableTool, arguments_schema, text
+from orglab.providers.base import JSON
+
+__all__ = ["Query"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(TableTool):
+    """Read-only SQL.
+
+    Attributes:
+        rows: Most rows of a result.
+        seconds: Most seconds of a query; then it is interrupted.
+    """
+
+    description: ClassVar[str] = (
+        "One SQL SELECT (DuckDB dialect) on the table `data`. Text in single quotes, odd column "
+        "names in double quotes. Missing values are NULL."
+    )
+    parameters: ClassVar[Mapping[str, JSON]] = arguments_schema(
+        ["sql"],
+        sql={
+            "type": "string",
+            "description": "E.g. SELECT genre, avg(price) FROM data GROUP BY genre LIMIT 10",
+        },
+    )
+
+    rows: int = 50
+    seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Checks the settings.
+
+        Raises:
+            ValueError: A limit is not above 0.
+        """
+        TableTool.__post_init__(self)
+        if self.rows < 1 or not 0 < self.seconds <= 3600:
+            raise ValueError("`rows` must be at least 1, `seconds` above 0 and at most 3600")
+
+    def slow(self, table: Table) -> bool:  # noqa: ARG002 - small tables make large joins
+        """Always: a join of a small table with itself can take all the seconds there are."""
+        return True
+
+    def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
+        """Columns and rows; ``truncated`` where there are more rows than shown."""
+        database = table.database
+        sql = guarded(text(arguments, "sql"), database, list(table.columns))
+        answer = database.ask(sql, self.rows, self.seconds)
+        found = {"columns": answer.columns, "rows": answer.rows, "row_count": len(answer.rows)}
+        return found | {"truncated": answer.more}

@@ -1,0 +1,127 @@
+"""Results that strict JSON can hold, and that are never larger than a model can read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+
+from orglab.providers.base import JSON
+
+__all__ = ["CHARACTERS", "bounded", "json_text", "strict", "tidy"]
+
+CHARACTERS = 8_000
+_LONG = 400  # characters of one text before it is cut
+_SHORT = 60
+
+
+def json_text(value: JSON) -> str:
+    """``value`` as strict JSON text."""
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+
+
+def tidy(number: float) -> float | int:
+    """A figure without binary noise: 15 significant digits, whole numbers untouched."""
+    return number if isinstance(number, int) else float(f"{number:.15g}")
+
+
+def strict(value: object) -> JSON:
+    """``value`` as JSON: dates in ISO, bytes in hex, decimals as numbers, ``inf`` as text."""
+    if value is None or isinstance(value, bool | int | str):
+        return _plain(value)
+    if isinstance(value, float | Decimal):
+        return _fraction(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, Mapping):
+        return {_key(key): strict(one) for key, one in value.items()}
+    if isinstance(value, Sequence | set | frozenset):
+        return [strict(one) for one in value]
+    return _foreign(value)
+
+
+def _plain(value: bool | int | str | None) -> JSON:
+    """Exactly the plain types: their subclasses (enumerations, numpy's texts) lose the rest."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    return str(value).encode("utf-8", "replace").decode()  # a lone surrogate is no text
+
+
+def _fraction(value: float | Decimal) -> JSON:
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        return int(value)
+    return float(value)
+
+
+def _key(key: object) -> str:
+    return key if isinstance(key, str) else json_text(strict(key)).strip('"')
+
+
+def _foreign(value: object) -> JSON:
+    """A value of another library: numpy's scalars know their Python twin; else its text."""
+    if isinstance(value, timedelta):
+        return str(value)
+    twin = getattr(value, "item", None)
+    found = twin() if callable(twin) else value
+    return str(value) if type(found) is type(value) else strict(found)
+
+
+def bounded(value: dict[str, JSON], characters: int = CHARACTERS) -> dict[str, JSON]:
+    """``value`` in at most ``characters`` of JSON; what was cut is said in it.
+
+    Long texts are cut first; then lists lose their last items, the longest list first, and
+    ``cut`` says how many of each. ``value`` must be strict already.
+    """
+    if len(json_text(value)) <= characters:
+        return _shortened(value, _LONG)  # type: ignore[no-any-return]  # a dict stays a dict
+    for longest in (_LONG, _SHORT):
+        value = _shortened(value, longest)
+        if len(json_text(value)) <= characters:
+            return value
+    return _fewer(value, characters)
+
+
+def _shortened(value: JSON, longest: int) -> JSON:
+    if isinstance(value, str):
+        more = len(value) - longest
+        return value if more <= 0 else f"{value[:longest]}… ({more} more characters)"
+    if isinstance(value, dict):
+        return {key: _shortened(one, longest) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_shortened(one, longest) for one in value]
+    return value
+
+
+def _fewer(value: dict[str, JSON], characters: int) -> dict[str, JSON]:
+    cut: dict[str, int] = {}
+    while True:
+        lists = [key for key, one in value.items() if isinstance(one, list) and one]
+        if not lists:
+            return {"cut": "the result is too large to show: ask for less"}
+        key = max(lists, key=lambda one: len(json_text(value[one])))
+        room = characters - len(json_text({**value, key: [], "cut": {**cut, key: 10**9}}))
+        kept = _fitting(value[key], room)[: len(value[key]) - 1]
+        cut[key] = len(value[key]) - len(kept)
+        value = {**value, key: kept}
+        if len(json_text(value)) + len(json_text({"cut": cut})) <= characters:
+            return {**value, "cut": cut}
+
+
+def _fitting(items: list[JSON], room: int) -> list[JSON]:
+    """The first items whose JSON fits into ``room`` characters."""
+    used = 0
+    for place, one in enumerate(items):
+        used += len(json_text(one)) + 2
+        if used > room:
+            return items[:place]
+    return items
