@@ -1,0 +1,58 @@
+"""A team as a Mermaid flowchart."""
+
+from __future__ import annotations
+
+from orglab.engine.graph.diagram import Diagram, DiagramEdge, DiagramNode
+
+__all__ = ["mermaid_text"]
+
+PLAIN = frozenset(" _-.,:·…\N{MULTIPLICATION SIGN}")
+HEAD = """flowchart LR
+  classDef start stroke:#15803d,stroke-width:2px
+  classDef answer fill:#dbeafe,stroke:#1d4ed8,stroke-width:2px
+  classDef reviewer fill:#fef3c7,stroke:#b45309
+  classDef role fill:#ffffff,stroke:#334155"""
+
+
+def mermaid_text(diagram: Diagram) -> str:
+    """The flowchart's source.
+
+    Nodes are called ``n0``, ``n1``, … in declared order, so that no role's name can be a word of
+    the language.
+    """
+    ids = {node.name: f"n{index}" for index, node in enumerate(diagram.nodes)}
+    lines = [HEAD]
+    lines += [f"  {ids[node.name]}{_shape(node)}" for node in diagram.nodes]
+    lines += [f"  {_edge(edge, ids)}" for edge in diagram.edges]
+    return "\n".join(lines) + "\n"
+
+
+def _shape(node: DiagramNode) -> str:
+    text = _escape(node.title)
+    if node.remark:
+        text += f"<br/><small>{_escape(node.remark)}</small>"
+    opening, closing = "[]"
+    if node.reviewer:
+        opening, closing = "{{", "}}"
+    elif node.start:
+        opening, closing = "([", "])"
+    return f'{opening}"{text}"{closing}:::{_class(node)}'
+
+
+def _class(node: DiagramNode) -> str:
+    if node.output:
+        return "answer"
+    if node.reviewer:
+        return "reviewer"
+    return "start" if node.start else "role"
+
+
+def _edge(edge: DiagramEdge, ids: dict[str, str]) -> str:
+    arrow = {"forward": "-->", "closing": "==>", "authority": "-.->"}[edge.kind]
+    label = f'|"{_escape(edge.label)}"|' if edge.label else ""
+    return f"{ids[edge.source]} {arrow}{label} {ids[edge.target]}"
+
+
+def _escape(text: str) -> str:
+    """Characters that could mean something to Mermaid or HTML as numbers."""
+    return "".join(sign if sign.isalnum() or sign in PLAIN else f"#{ord(sign)};" for sign in text)

@@ -1,0 +1,238 @@
+"""A team as SVG: one file, no script, no font or image from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import dist
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+from orglab.engine.graph.diagram import Diagram, DiagramEdge, DiagramNode, EdgeKind
+from orglab.engine.graph.layout import Box, layout_of, text_width
+from orglab.engine.graph.route import Point, Route, routes_of
+
+__all__ = ["svg_text"]
+
+MARGIN = 28.0
+LEGEND = 30.0
+COLOURS: dict[EdgeKind, str] = {"forward": "#334155", "closing": "#0f766e", "authority": "#b45309"}
+MEANINGS: dict[EdgeKind, str] = {
+    "forward": "output goes on",
+    "closing": "back, as often as its cap",
+    "authority": "reviews; may oblige as often as its cap",
+}
+SHARES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82, 0.1, 0.9)
+STYLE = """text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;fill:#0f172a}
+.name{font-size:13px;font-weight:600;text-anchor:middle}
+.remark{font-size:11px;fill:#475569;text-anchor:middle}
+.label{font-size:11px;text-anchor:middle}
+.legend{font-size:11px;fill:#475569}
+.edge{fill:none;stroke-width:1.6}"""
+
+
+class _Rectangle(NamedTuple):
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: _Rectangle) -> bool:
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+
+def svg_text(diagram: Diagram) -> str:
+    """The picture's source."""
+    layout = layout_of(diagram)
+    ways, boxes = routes_of(diagram, layout)
+    labels = _labels(diagram, ways, boxes)
+    frame = _frame(boxes, ways, labels.values())
+    kinds = [kind for kind in COLOURS if any(edge.kind == kind for edge in diagram.edges)]
+    right = max(frame.right, frame.left + _legend_width(kinds))
+    width = right - frame.left + 2 * MARGIN
+    height = frame.bottom - frame.top + 2 * MARGIN + (LEGEND if kinds else 0)
+    left, top = frame.left - MARGIN, frame.top - MARGIN
+    parts = [
+        _opening(left, top, width, height),
+        f"<title>{_xml(diagram.name)}</title>",
+        f"<style>{STYLE}</style>",
+        f"<defs>{''.join(_marker(kind) for kind in kinds)}</defs>",
+        _paper(left, top, width, height),
+        *(_edge(edge, ways[index]) for index, edge in enumerate(diagram.edges)),
+        *(_node(node, boxes[node.name]) for node in diagram.nodes),
+        *(_label(diagram.edges[index], place) for index, place in labels.items()),
+        *_legend(kinds, frame.left, frame.bottom + MARGIN + LEGEND / 2),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _opening(left: float, top: float, width: float, height: float) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{left:.1f} {top:.1f} {width:.1f} '
+        f'{height:.1f}" width="{width:.0f}" height="{height:.0f}" role="img">'
+    )
+
+
+def _paper(left: float, top: float, width: float, height: float) -> str:
+    """A light ground, so that the picture can be read on dark pages too."""
+    size = f'width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect x="{left:.1f}" y="{top:.1f}" {size} fill="#ffffff"/>'
+
+
+# --- nodes and edges ----------------------------------------------------------------------------
+
+
+def _node(node: DiagramNode, box: Box) -> str:
+    fill = "#fef3c7" if node.reviewer else "#dbeafe" if node.output else "#f8fafc"
+    colour = "#b45309" if node.reviewer else "#1d4ed8" if node.output else "#334155"
+    colour = "#15803d" if node.start and not node.output else colour
+    thick = 2.2 if node.start or node.output else 1.4
+    looks = f'fill="{fill}" stroke="{colour}" stroke-width="{thick}"'
+    shapes = [_rounded(box, 3.0 * copy, looks) for copy in range(min(node.replicas, 3) - 1, -1, -1)]
+    x, y = box.middle
+    title = y + 4.5 if not node.remark else y - 2.5
+    x += 5 if node.start else 0
+    texts = [f'<text class="name" x="{x:.1f}" y="{title:.1f}">{_xml(_fit(node.title))}</text>']
+    if node.remark:
+        texts.append(
+            f'<text class="remark" x="{x:.1f}" y="{y + 14:.1f}">{_xml(node.remark)}</text>'
+        )
+    if node.start:
+        texts.append(_triangle(box, colour))
+    return f"<g><title>{_xml(node.title)}</title>{''.join(shapes + texts)}</g>"
+
+
+def _rounded(box: Box, shift: float, looks: str) -> str:
+    return (
+        f'<rect x="{box.x + shift:.1f}" y="{box.y - shift:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}" rx="9" {looks}/>'
+    )
+
+
+def _triangle(box: Box, colour: str) -> str:
+    x, y = box.x + 7, box.middle[1]
+    return f'<path d="M{x:.1f},{y - 5:.1f} l7,5 l-7,5 z" fill="{colour}"/>'
+
+
+def _fit(text: str) -> str:
+    while text_width(text) > 250 and len(text) > 1:
+        text = text[:-2] + "…"
+    return text
+
+
+def _edge(edge: DiagramEdge, way: Route) -> str:
+    dashes = ' stroke-dasharray="6 4"' if edge.kind == "authority" else ""
+    says = f"{edge.id}: {edge.label}" if edge.label else edge.id
+    return (
+        f'<path class="edge" d="{way.path}" stroke="{COLOURS[edge.kind]}"{dashes} '
+        f'marker-end="url(#{edge.kind})"><title>{_xml(says)}</title></path>'
+    )
+
+
+def _marker(kind: EdgeKind) -> str:
+    return (
+        f'<marker id="{kind}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
+        f'markerHeight="7" orient="auto"><path d="M0,1 L10,5 L0,9 z" fill="{COLOURS[kind]}"/>'
+        "</marker>"
+    )
+
+
+# --- labels -------------------------------------------------------------------------------------
+
+
+def _labels(
+    diagram: Diagram, ways: dict[int, Route], boxes: dict[str, Box]
+) -> dict[int, _Rectangle]:
+    """A place on its link for every label, clear of roles and of other labels where there is one."""
+    taken = [
+        _Rectangle(box.x - 2, box.y - 2, box.right + 8, box.bottom + 2) for box in boxes.values()
+    ]
+    found: dict[int, _Rectangle] = {}
+    for index, edge in enumerate(diagram.edges):
+        if edge.label:
+            found[index] = _place(edge, ways[index].points, taken)
+            taken.append(found[index])
+    return found
+
+
+def _place(edge: DiagramEdge, points: Sequence[Point], taken: list[_Rectangle]) -> _Rectangle:
+    if edge.source == edge.target:  # too small a loop to write on
+        x = (points[0][0] + points[-1][0]) / 2
+        farthest = max(points, key=lambda point: abs(point[1] - points[0][1]))[1]
+        away = 12 if farthest > points[0][1] else -12
+        return _around(edge.label, (x, farthest + away))
+    places = [_around(edge.label, _along(points, share)) for share in SHARES]
+    for place in places:
+        if not any(place.meets(other) for other in taken):
+            return place
+    return places[0]
+
+
+def _around(label: str, middle: Point) -> _Rectangle:
+    half = text_width(label, 11.0) / 2 + 4
+    return _Rectangle(middle[0] - half, middle[1] - 8, middle[0] + half, middle[1] + 8)
+
+
+def _along(points: Sequence[Point], share: float) -> Point:
+    """The point at ``share`` of the way's length."""
+    left = share * sum(dist(one, other) for one, other in pairwise(points))
+    for one, other in pairwise(points):
+        length = dist(one, other)
+        if length >= left and length:
+            part = left / length
+            return one[0] + (other[0] - one[0]) * part, one[1] + (other[1] - one[1]) * part
+        left -= length
+    return points[-1]
+
+
+def _label(edge: DiagramEdge, place: _Rectangle) -> str:
+    x, y = (place.left + place.right) / 2, (place.top + place.bottom) / 2 + 4
+    colour = COLOURS[edge.kind]
+    return (
+        f'<rect x="{place.left + 1:.1f}" y="{place.top:.1f}" width="{place.right - place.left - 2:.1f}" '
+        f'height="16" rx="3" fill="#ffffff" fill-opacity="0.92"/>'
+        f'<text class="label" x="{x:.1f}" y="{y:.1f}" style="fill:{colour}">'
+        f"{_xml(edge.label)}</text>"
+    )
+
+
+# --- frame and legend ---------------------------------------------------------------------------
+
+
+def _frame(
+    boxes: dict[str, Box], ways: dict[int, Route], labels: Iterable[_Rectangle]
+) -> _Rectangle:
+    corners = [(box.x, box.y - 6) for box in boxes.values()]
+    corners += [(box.right + 6, box.bottom) for box in boxes.values()]
+    corners += [point for way in ways.values() for point in way.points]
+    for label in labels:
+        corners += [(label.left, label.top), (label.right, label.bottom)]
+    xs, ys = zip(*(corners or [(0.0, 0.0)]), strict=True)
+    return _Rectangle(min(xs), min(ys), max(xs), max(ys))
+
+
+def _legend_width(kinds: Iterable[EdgeKind]) -> float:
+    return sum(text_width(MEANINGS[kind], 11.0) + 58 for kind in kinds)
+
+
+def _legend(kinds: Iterable[EdgeKind], x: float, y: float) -> Iterable[str]:
+    for kind in kinds:
+        dashes = ' stroke-dasharray="6 4"' if kind == "authority" else ""
+        yield (
+            f'<path class="edge" d="M{x:.1f},{y:.1f} h26" stroke="{COLOURS[kind]}"{dashes} '
+            f'marker-end="url(#{kind})"/>'
+        )
+        yield f'<text class="legend" x="{x + 33:.1f}" y="{y + 4:.1f}">{MEANINGS[kind]}</text>'
+        x += text_width(MEANINGS[kind], 11.0) + 58
+
+
+def _xml(text: str) -> str:
+    """``text`` for XML: escaped, and without the control characters that XML cannot hold."""
+    kept = "".join(sign for sign in text if sign >= " " and sign not in "\ufffe\uffff\x7f")
+    return escape(kept, {'"': "&quot;"})
