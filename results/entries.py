@@ -25,17 +25,18 @@ __all__ = [
 JSON: TypeAlias = Any
 
 _NO_TOKENS = {"input": 0, "output": 0, "cached_input": 0, "reasoning": 0}
-_KINDS = {"turn": 0, "review": 1}
+_WORDS = {"prompt": (0, 0, ""), "turn": (2, 0, ""), "review": (2, 1, "")}
 
 
 def position_key(position: str) -> tuple[tuple[int, int, str], ...]:
     """A sort key that puts positions in the order of the run.
 
-    Numbers count as numbers and stand before words; ``turn`` stands before ``review``, since a
-    tick's reviews follow its turns; any other word after both, by its letters.
+    Numbers count as numbers and stand before words, but for ``prompt``: a prompt's tools are called
+    before its turn's first call. ``turn`` stands before ``review``, since a tick's reviews follow
+    its turns; any other word after both, by its letters.
     """
     return tuple(
-        (0, int(part), "") if part.isdecimal() else (1, _KINDS.get(part, len(_KINDS)), part)
+        (1, int(part), "") if part.isdecimal() else _WORDS.get(part, (2, len(_WORDS), part))
         for part in position.split(".")
     )
 

@@ -41,7 +41,10 @@ def seconds(value: float) -> str:
 def cost_of(calls: Sequence[CallRecord]) -> str:
     """What calls cost together; a call without an answer counts where its price is known."""
     known = sum(call.cost_usd or 0.0 for call in calls)
-    unknown = any(call.cost_usd is None and call.error is None for call in calls)
+    unknown = any(
+        call.cost_usd is None and (call.error is None or any(call.tokens.values()))
+        for call in calls
+    )
     return dollars(None if unknown else known, known)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from orglab.results.jsontext import dumps
@@ -75,7 +75,7 @@ def _is_list(value: JSON) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _is_flat(values: Any) -> bool:
+def _is_flat(values: Iterable[JSON]) -> bool:
     return not any(isinstance(item, Mapping) or _is_list(item) for item in values)
 
 

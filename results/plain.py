@@ -28,10 +28,10 @@ def _written(match: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """``text`` with everything that steers or hides written out.
+    r"""``text`` with everything that steers or hides written out.
 
     Line ends and tabs stay; a control character becomes its picture (``␛`` for escape), anything
-    else that cannot be seen its number (``\\u202e``). Square brackets stay as they are: print the
+    else that cannot be seen its number (``\u202e``). Square brackets stay as they are: print the
     result as ``rich.text.Text`` or with ``markup=False``, or use ``markup``.
     """
     text = text.replace("\r\n", "\n").translate(_PICTURES)

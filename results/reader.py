@@ -244,6 +244,11 @@ class Reader:
         }
         return run_record(about, self.events(row["run"]), self.entries(row["run"]))
 
+    def inputs(self, run: int) -> tuple[JSON, JSON]:
+        """Inputs and other columns of the unit of the run with number ``run``."""
+        row = next(self.rows("SELECT inputs, extra FROM runs WHERE run=?", (run,)))
+        return self._blob(row["inputs"]), self._blob(row["extra"])
+
     def _asked_again(self, row: sqlite3.Row) -> int:
         if row["status"] != "running":
             return int(row["asked_again"])

@@ -16,22 +16,37 @@ __all__ = ["failing_positions", "reopen"]
 def failing_positions(entries: Sequence[Entry], events: Sequence[Event]) -> list[str]:
     """Positions of the calls and decisions with an error that failed a run.
 
-    A run fails in its last tick. A copy whose role is skipped on errors did not fail it there.
+    A run fails in its last tick. A turn that was skipped there for its error, and a review that
+    left its output unreviewed, did not fail it.
     """
     last = max((event.tick for event in events), default=0)
-    skipped = {
-        event.body["copy"]
-        for event in events
-        if event.kind == "skipped" and event.tick == last and event.body.get("why") == "error"
-    }
+    skipped = _skipped([event for event in events if event.tick == last])
     return [
         entry.position
         for entry in entries
         if entry.kind != "tool"
         and entry.body.get("error") is not None
         and entry.position.split(".")[0] == str(last)
-        and entry.body.get("copy") not in skipped
+        and (entry.body.get("copy"), entry.body.get("visit")) not in skipped
     ]
+
+
+def _skipped(events: Sequence[Event]) -> set[tuple[str, int]]:
+    """Copy and visit of every turn and review that was skipped for its error."""
+    found: set[tuple[str, int]] = set()
+    turns: dict[str, int] = {}
+    reviews: dict[tuple[str, str], tuple[str, int]] = {}
+    for event in events:
+        body = event.body
+        if event.kind == "turn":
+            turns[body["copy"]] = body["visit"]
+        elif event.kind == "review":
+            reviews[body["link"], body["output"]] = (body["superior"], body["visit"])
+        elif event.kind == "unreviewed" and (body["link"], body["output"]) in reviews:
+            found.add(reviews[body["link"], body["output"]])
+        elif event.kind == "skipped" and body.get("why") == "error" and body["copy"] in turns:
+            found.add((body["copy"], turns[body["copy"]]))
+    return found
 
 
 def reopen(

@@ -87,7 +87,8 @@ class Tally:
         self.tokens_output += usage.get("output", 0)
         self.priced_usd += cost or 0.0
         # A call without an answer is not known to be billed.
-        self.unpriced += cost is None and body.get("error") is None
+        answered = body.get("error") is None or any(usage.values())
+        self.unpriced += cost is None and answered
         self.service_seconds += body.get("service_seconds", 0.0)
         self.waiting_seconds += body.get("waiting_seconds", 0.0)
         self.simulated = self.simulated or bool(body.get("simulated"))

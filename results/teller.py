@@ -50,6 +50,7 @@ class Teller:
         self._lines: list[RenderableType] = []
         self._tick = 0
         self._under: tuple[str, str] | None = None
+        self._receivers: list[str] = []
 
     def tell(self) -> Sequence[RenderableType]:
         """Everything that happened, in order."""
@@ -67,7 +68,7 @@ class Teller:
     # -- pieces -------------------------------------------------------------------------------
 
     def _line(self, text: str, style: str = "", indent: int = 2) -> None:
-        self._lines.append(Padding(Text(text, style=style), (0, 0, 0, indent)))
+        self._lines.append(Padding(Text(visible(text), style=style), (0, 0, 0, indent)))
 
     def _block(self, value: JSON, style: str = "", indent: int = 2) -> None:
         content = value_block(value) if not style else Text(visible(str(value)), style=style)
@@ -76,7 +77,7 @@ class Teller:
 
     def _heading(self, who: str, what: str, calls: Sequence[CallRecord]) -> None:
         text = Text(visible(who), style="bold cyan")
-        text.append(what, style="not bold default")
+        text.append(visible(what), style="not bold default")
         if calls:
             text.append(f"  {_price(calls)}", style="not bold dim")
         self._lines += [Text(""), text]
@@ -96,7 +97,7 @@ class Teller:
     def _tool(self, call: ToolCallRecord) -> None:
         by = " (by the prompt)" if call.prompt else ""
         arguments = inline(call.arguments, 60) if call.arguments else ""
-        head = f"⚙ {visible(call.tool)}({arguments}){by}"
+        head = f"⚙ {call.tool}({arguments}){by}"
         failed = f"refused, {call.refused}: " if call.refused else "error: " if call.error else ""
         style = "yellow" if failed else "dim"
         if self._full:
@@ -113,7 +114,7 @@ class Teller:
                 self._block(call.reasoning, "dim italic", indent=4)
         if call.error:
             kind, message = call.error.get("kind", "error"), call.error.get("message", "")
-            self._line(f"✗ {visible(str(kind))}: {one_line(str(message), 300)}", "red")
+            self._line(f"✗ {kind}: {one_line(str(message), 300)}", "red")
         if note := _how_read(call):
             self._line(note, "yellow")
         for note in call.notes:
@@ -144,7 +145,7 @@ class Teller:
     def _directive(self, directive: Body) -> None:
         used = self._used.get(directive.get("link", ""), "")
         superior, action = directive.get("superior", ""), directive["action"]
-        self._line(f"{_ASKED[action]} {visible(superior)}{used}", "yellow")
+        self._line(f"{_ASKED[action]} {superior}{used}", "yellow")
 
     def _on_output(self, body: Body, event: Event) -> None:
         """Told with its turn."""
@@ -156,7 +157,7 @@ class Teller:
         why = "nothing reached it"
         if body["why"] == "error":
             why = f"its turn failed: {_error_words(body.get('error'))}"
-        self._line(f"– {body['copy']} is skipped: {why}", "dim", 0)
+        self._line(f"• {body['copy']} is skipped: {why}", "dim", 0)
 
     # -- reviews ------------------------------------------------------------------------------
 
@@ -216,12 +217,12 @@ class Teller:
 
     def _pending_delivery(self, event: Event) -> None:
         """Its receivers are told with the next delivery of the same output."""
-        self._receivers = [*getattr(self, "_receivers", ()), *_receivers(event.body)]
+        self._receivers += _receivers(event.body)
 
     def _on_delivered(self, body: Body, event: Event) -> None:
         self._pending_delivery(event)
         to = ", ".join(self._receivers)
-        self._receivers: list[str] = []
+        self._receivers = []
         whom = f" to {to}" if to else ""
         self._lines.append(Text(""))
         self._line(f"→ {body['output']} is delivered{whom}", "green", 0)
@@ -248,7 +249,7 @@ class Teller:
         """Told at the foot."""
 
     def _on_other(self, body: Body, event: Event) -> None:
-        self._line(f"{visible(event.kind)}: {inline(body, 200)}", "dim", 0)
+        self._line(f"{event.kind}: {inline(body, 200)}", "dim", 0)
 
 
 _ASKED = {
@@ -266,7 +267,7 @@ def _by_turn(records: Iterable[Any]) -> dict[tuple[str, int], list[Any]]:
     return found
 
 
-def _position(step: CallRecord | ToolCallRecord) -> Any:
+def _position(step: CallRecord | ToolCallRecord) -> tuple[tuple[int, int, str], ...]:
     return position_key(step.position)
 
 
@@ -297,7 +298,7 @@ def _how_read(call: CallRecord) -> str:
     if call.stop in ("length", "refusal"):
         cut = "cut by the token limit" if call.stop == "length" else "a refusal"
         return f"the reply is {cut}"
-    return "" if how in _USUAL else f"read from the reply: {visible(str(how))}"
+    return "" if how in _USUAL else f"read from the reply: {how}"
 
 
 def _error_words(error: JSON) -> str:
@@ -308,7 +309,7 @@ def _error_words(error: JSON) -> str:
 
 def _receivers(body: Body) -> list[str]:
     use = f" (use {body['use']} of {body['cap']})" if body.get("cap") is not None else ""
-    return [visible(copy) + use for copy in body.get("to", ())]
+    return [copy + use for copy in body.get("to", ())]
 
 
 def _same_delivery(event: Event, following: Event | None) -> bool:

@@ -13,13 +13,14 @@ from orglab.results.figures_text import cost_of, count, seconds, simulated_note,
 from orglab.results.layout import inline, value_block
 from orglab.results.plain import visible
 from orglab.results.records import RunRecord
+from orglab.results.run_list import runs_table
 from orglab.results.teller import Teller
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
-__all__ = ["transcript", "transcript_text"]
+__all__ = ["runs_table", "transcript", "transcript_text"]
 
 JSON: TypeAlias = Any
 

@@ -320,9 +320,10 @@ async def failed_run(store: Store) -> None:
                 1, "output", id="writer@1", copy="writer", role="writer", visit=1, value=1, text=""
             ),
             event(2, "skipped", 2, copy="helper", why="error"),
-            event(3, "skipped", 3, copy="helper", why="error"),
-            event(4, "turn_failed", 3, copy="writer", visit=2),
-            event(5, "ended", 3, status="failed", reason="down", answer=None, last="writer@1"),
+            event(3, "turn", 3, copy="helper", visit=1),
+            event(4, "skipped", 3, copy="helper", why="error"),
+            event(5, "turn_failed", 3, copy="writer", visit=2),
+            event(6, "ended", 3, status="failed", reason="down", answer=None, last="writer@1"),
         ]
     )
     await store.finish("run-1", status="failed", reason="down", last="writer@1")
@@ -346,7 +347,7 @@ async def test_a_failed_run_goes_on_from_its_last_durable_reply(tmp_path: Path) 
     record = store.record("run-1")
     assert [found.text for found in record.calls] == ["a reply", "", "better", ""]
     assert record.asked_again == 0
-    assert [found.kind for found in record.events] == ["started", "output", "skipped", "skipped"]
+    assert [found.kind for found in record.events] == ["started", "output", "skipped", "turn", "skipped"]
     aside = store.entries(1, superseded=True)
     assert {entry.position for entry in aside} == {"3.turn.0.0", "3.fault.0.0"}
     assert next(store.rows("SELECT failures FROM runs"))["failures"] == '["down"]'

@@ -1,0 +1,321 @@
+"""The figures of studies side by side, one column an arm: what the end of a run prints.
+
+Missing is never 0: every figure says of how many runs it is, and how many are missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, TypeAlias
+
+from orglab.results.figures_text import dollars, seconds
+from orglab.results.jsontext import loads
+from orglab.results.plain import visible
+from orglab.results.rates import wilson
+from orglab.results.reader import Reader, RunRow
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["ArmFigures", "Measure", "Summary", "summary"]
+
+JSON: TypeAlias = Any
+_AT_ONCE = 4
+"""Columns side by side; more groups follow below."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Measure:
+    """What was measured under one name in one group.
+
+    Attributes:
+        scale: The measure's scale.
+        values: Numbers, or 0 and 1.
+        labels: How often each label was given.
+        missing: Runs in which the value is missing.
+    """
+
+    scale: str = ""
+    values: list[float] = field(default_factory=list)
+    labels: Counter[str] = field(default_factory=Counter)
+    missing: int = 0
+
+    def add(self, value: float | None, label: str | None) -> None:
+        """Counts a score."""
+        if label is not None:
+            self.labels[label] += 1
+        elif value is None:
+            self.missing += 1
+        else:
+            self.values.append(value)
+
+    @property
+    def n(self) -> int:
+        """Runs in which it was measured."""
+        return len(self.values) + self.labels.total()
+
+    def as_json(self) -> dict[str, JSON]:
+        """Its figures as plain data."""
+        figures: dict[str, JSON] = {"scale": self.scale, "n": self.n, "missing": self.missing}
+        if self.labels:
+            return figures | {"labels": dict(self.labels.most_common())}
+        if not self.values:
+            return figures
+        if self.scale == "binary":
+            hits = round(sum(self.values))
+            low, high = wilson(hits, self.n)
+            rate = {"hits": hits, "rate": hits / self.n, "low": low, "high": high}
+            return figures | rate
+        return figures | {"mean": fmean(self.values), "median": median(self.values)}
+
+    def text(self) -> str:
+        """Its figures on a line or two."""
+        missing = f"\n{self.missing} missing" if self.missing else ""
+        if not self.n:
+            return f"not measured{missing}" if missing else ""
+        return self._text() + missing
+
+    def _text(self) -> str:
+        if self.labels:
+            label, often = self.labels.most_common(1)[0]
+            return f"{visible(label)}: {often} of {self.n}"
+        if self.scale == "binary":
+            hits = round(sum(self.values))
+            low, high = wilson(hits, self.n)
+            rate = f"{100 * hits / self.n:.0f} % ({hits} of {self.n})"
+            return f"{rate}\n{100 * low:.0f} to {100 * high:.0f} %"
+        return f"{_short(fmean(self.values))}\nmedian {_short(median(self.values))}, n {self.n}"
+
+
+@dataclass(kw_only=True, slots=True)
+class ArmFigures:
+    """The figures of one arm of one study.
+
+    Attributes:
+        label: Its name in the table.
+        arm: The arm.
+        study: The study's file.
+        statuses: Runs by status.
+        simulated: Runs with simulated replies.
+        unpriced: Runs whose cost is unknown.
+        totals: What the store counts of every ended run, by name.
+        measures: Scores by name.
+    """
+
+    label: str
+    arm: str
+    study: Path
+    statuses: Counter[str] = field(default_factory=Counter)
+    simulated: int = 0
+    unpriced: int = 0
+    totals: dict[str, list[float]] = field(default_factory=dict)
+    measures: dict[str, Measure] = field(default_factory=dict)
+
+    def add(self, row: RunRow) -> None:
+        """Counts a run."""
+        self.statuses[row.status] += 1
+        self.simulated += row.simulated
+        if row.status == "running":
+            return
+        spent = row.service_seconds + row.waiting_seconds
+        figures = {
+            "turns": row.turns,
+            "loops": row.loops,
+            "tool calls": row.tool_calls,
+            "tokens": row.tokens_input + row.tokens_output,
+            "seconds": spent if row.seconds is None else row.seconds,
+        }
+        for name, value in figures.items():
+            self.totals.setdefault(name, []).append(value)
+        if row.cost_usd is None:
+            self.unpriced += 1
+        else:
+            self.totals.setdefault("dollars", []).append(row.cost_usd)
+
+    @property
+    def runs(self) -> int:
+        """All its runs."""
+        return self.statuses.total()
+
+    def as_json(self) -> dict[str, JSON]:
+        """Its figures as plain data; totals are of the runs that ended."""
+        return {
+            "label": self.label,
+            "arm": self.arm,
+            "study": str(self.study),
+            "runs": self.runs,
+            "statuses": dict(self.statuses),
+            "simulated_runs": self.simulated,
+            "runs_of_unknown_cost": self.unpriced,
+            "totals": {
+                name: {"n": len(values), "mean": fmean(values), "median": median(values)}
+                for name, values in self.totals.items()
+            },
+            "measures": {name: measure.as_json() for name, measure in self.measures.items()},
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """Figures side by side; a Rich console prints it.
+
+    Attributes:
+        groups: One an arm.
+    """
+
+    groups: tuple[ArmFigures, ...]
+
+    @property
+    def simulated(self) -> bool:
+        """A reply of any run was simulated."""
+        return any(group.simulated for group in self.groups)
+
+    def __rich__(self) -> RenderableType:
+        parts: list[RenderableType] = []
+        if self.simulated:
+            words = "SIMULATED: no language model wrote these replies; the figures measure nothing"
+            if not all(group.simulated == group.runs for group in self.groups):
+                words = "PARTLY SIMULATED: " + ", ".join(
+                    f"{visible(group.label)} {group.simulated} of {group.runs} runs"
+                    for group in self.groups
+                    if group.simulated
+                )
+            parts.append(Text(words, style="bold magenta"))
+        for start in range(0, len(self.groups), _AT_ONCE):
+            parts.append(_table(self.groups[start : start + _AT_ONCE]))
+        return Group(*parts)
+
+    def text(self, width: int = 100) -> str:
+        """The table as plain text of ``width`` columns."""
+        console = Console(
+            file=StringIO(), width=width, no_color=True, color_system=None, highlight=False
+        )
+        with console.capture() as capture:
+            console.print(self)
+        return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
+
+    def as_json(self) -> dict[str, JSON]:
+        """Everything as plain data, for ``jsontext.dumps``."""
+        return {
+            "simulated": self.simulated,
+            "groups": [group.as_json() for group in self.groups],
+        }
+
+
+def summary(places: Sequence[Path]) -> Summary:
+    """The figures of studies, one group an arm of each.
+
+    Args:
+        places: The studies' files or folders.
+
+    Raises:
+        StoreError: There is no study at one of them.
+    """
+    groups = [group for place in places for group in _read(place)]
+    arms = Counter(group.arm for group in groups)
+    for group in groups:
+        if arms[group.arm] > 1:
+            group.label = f"{group.arm} ({group.study.parent.name})"
+    return Summary(groups=tuple(groups))
+
+
+def _read(place: Path) -> Iterable[ArmFigures]:
+    with Reader(place) as reader:
+        groups: dict[str, ArmFigures] = {}
+        for row in reader.runs():
+            new = ArmFigures(label=row.arm, arm=row.arm, study=reader.path)
+            groups.setdefault(row.arm, new).add(row)
+        _add_scores(reader, groups)
+    return groups.values()
+
+
+def _add_scores(reader: Reader, groups: Mapping[str, ArmFigures]) -> None:
+    names = _names(reader)
+    sql = """SELECT r.arm, s.evaluator, s.arguments, s.name, s.scale, s.value, s.label
+             FROM scores s JOIN runs r USING (run) ORDER BY s.run"""
+    for row in reader.rows(sql):
+        name = names[row["evaluator"], row["arguments"], row["name"]]
+        measure = groups[row["arm"]].measures.setdefault(name, Measure())
+        measure.scale = row["scale"]
+        measure.add(row["value"], row["label"])
+    failed = """SELECT r.arm, e.evaluator, COUNT(*) AS n FROM evaluations e JOIN runs r USING (run)
+                WHERE e.error IS NOT NULL GROUP BY r.arm, e.evaluator"""
+    for row in reader.rows(failed):
+        name = f"{row['evaluator']} could not measure"
+        measure = groups[row["arm"]].measures.setdefault(name, Measure(scale="count"))
+        measure.missing += row["n"]
+
+
+def _names(reader: Reader) -> dict[tuple[str, str, str], str]:
+    """A score's name, with its evaluator's arguments where several share it."""
+    sql = "SELECT DISTINCT evaluator, arguments, name FROM scores"
+    keys = [tuple(row) for row in reader.rows(sql)]
+    often = Counter(name for _, _, name in keys)
+    return {
+        (evaluator, arguments, name): name
+        if often[name] == 1
+        else f"{name} {_arguments(evaluator, arguments)}"
+        for evaluator, arguments, name in keys
+    }
+
+
+def _arguments(evaluator: str, arguments: str) -> str:
+    try:
+        known = loads(arguments)
+    except ValueError:
+        return f"({evaluator})"
+    if not isinstance(known, Mapping) or not known:
+        return f"({evaluator})"
+    return "(" + ", ".join(f"{key}: {value}" for key, value in known.items()) + ")"
+
+
+def _table(groups: Sequence[ArmFigures]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    table.add_column("")
+    for group in groups:
+        table.add_column(Text(visible(group.label)), justify="left")
+    for name, cells in _lines(groups):
+        table.add_row(Text(visible(name), style="dim"), *[Text(cell) for cell in cells])
+    return table
+
+
+def _lines(groups: Sequence[ArmFigures]) -> Iterable[tuple[str, list[str]]]:
+    yield "runs", [str(group.runs) for group in groups]
+    for status, words in _STATUSES.items():
+        if any(group.statuses[status] for group in groups):
+            yield words, [str(group.statuses[status]) for group in groups]
+    for name in ("turns", "loops", "tool calls", "tokens", "dollars", "seconds"):
+        yield f"{name} a run", [_total(group, name) for group in groups]
+    measured = dict.fromkeys(name for group in groups for name in group.measures)
+    for name in measured:
+        yield name, [group.measures.get(name, Measure()).text() for group in groups]
+
+
+_STATUSES = {
+    "completed": "  completed",
+    "stopped": "  stopped, no answer",
+    "failed": "  failed",
+    "running": "  not ended",
+}
+
+
+def _total(group: ArmFigures, name: str) -> str:
+    values = group.totals.get(name)
+    unknown = f"{group.unpriced} unknown" if name == "dollars" and group.unpriced else ""
+    if not values:
+        return unknown
+    show = {"dollars": dollars, "seconds": seconds}.get(name, _short)
+    text = f"{show(fmean(values))}, median {show(median(values))}"
+    return f"{text}\n{unknown}" if unknown else text
+
+
+def _short(value: float) -> str:
+    """Three digits after the point at most, fewer for large numbers."""
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
