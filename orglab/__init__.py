@@ -1,3 +1,29 @@
-"""A laboratory for organisations of language-model agents."""
+"""A laboratory for organisations of language-model agents.
 
-__all__: list[str] = []
+Three functions do from Python what the command line does::
+
+    team = orglab.load("team.yaml")
+    study = orglab.run(team, inputs={"topic": "small teams"}, seed=1)
+    for record in study.records():
+        print(record.status, record.answer)
+
+They are loaded when first used, so that a plugin which imports ``orglab.providers.base`` does not
+load the engine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orglab.api import Study, check, load, run, run_async
+
+__all__ = ["Study", "check", "load", "run", "run_async"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'orglab' has no attribute {name!r}")
+    from orglab import api  # noqa: PLC0415 - loaded when first used
+
+    return getattr(api, name)

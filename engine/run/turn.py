@@ -174,9 +174,9 @@ class TurnRunner:
     ) -> tuple[Entry, Reading | None]:
         await self.journal.begin(position, {"identity": request.identity, "copy": turn.copy.name})
         clock = asyncio.get_running_loop().time
-        asked = clock()
+        asked = clock() if turn.seat.slots.locked() else None
         async with turn.seat.slots:
-            waited = clock() - asked
+            waited = clock() - asked if asked is not None else 0.0
             try:
                 completion, fault = await _complete(turn.seat, request), None
             except ProviderError as error:
@@ -205,7 +205,7 @@ class TurnRunner:
             **completion_body(completion),
             "service_seconds": round(completion.service_seconds, 6),
             "waiting_seconds": waiting,
-            "cost_usd": cost(completion.usage, seat.model.price, free=seat.provider.free),
+            "cost_usd": _cost(seat, completion),
         }
 
     def _account(self, turn: Turn, entry: Entry) -> None:
@@ -340,6 +340,12 @@ async def _complete(seat: Seat, request: Request) -> Completion:
     except TimeoutError as late:
         words = f"no reply within {seat.model.timeout_seconds:g} seconds"
         raise Unavailable(words) from late
+
+
+def _cost(seat: Seat, completion: Completion) -> float | None:
+    if seat.model.price is None and seat.provider.free:
+        return 0.0
+    return cost(completion.usage, seat.model.price)
 
 
 def _read(turn: Turn, completion: Completion) -> Reading | None:

@@ -22,7 +22,7 @@ from orglab.engine.spec.confine import FileRefused, confined_file, content_hash
 from orglab.engine.spec.model import InputField, Topology
 from orglab.providers.jsonl import read_jsonl
 
-__all__ = ["UnitError", "read_units", "typed_unit", "unit_content"]
+__all__ = ["UnitError", "read_units", "typed_unit", "unit_content", "unit_of"]
 
 JSON: TypeAlias = Any
 
@@ -87,9 +87,26 @@ def typed_unit(pairs: Sequence[str], topology: Topology) -> Unit:
             faults.append(f"--input {name}: given twice")
         else:
             values[name] = text
-    row = _Row(place="--input", values=values, text=True)
-    unknown = sorted(set(values) - set(topology.inputs))
-    faults += [f"--input {name}: no such input; {_declared(topology)}" for name in unknown]
+    if faults:
+        raise UnitError(faults)
+    return _one_unit(_Row(place="--input", values=values, text=True), topology)
+
+
+def unit_of(inputs: Mapping[str, JSON], topology: Topology) -> Unit:
+    """The unit that a program's inputs make; a file input is a path.
+
+    Raises:
+        UnitError: They do not fit the team's inputs; all faults.
+    """
+    values = {
+        name: str(value) if isinstance(value, Path) else value for name, value in inputs.items()
+    }
+    return _one_unit(_Row(place="inputs", values=values), topology)
+
+
+def _one_unit(row: _Row, topology: Topology) -> Unit:
+    unknown = sorted(set(row.values) - set(topology.inputs))
+    faults = [f"{row.place} {name}: no such input; {_declared(topology)}" for name in unknown]
     inputs, _, files = _inputs(row, topology, None, faults)
     if faults:
         raise UnitError(faults)

@@ -1,3 +1,5 @@
-"""The command line."""
+"""The command line: ``orglab check | graph | render | run | show | export | schema | new | models``."""
 
-__all__: list[str] = []
+from orglab.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,64 @@
+"""From what a user types to a study: load, find its folder, run, look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.check import check_file
+from orglab.engine.graph.team import Team
+from orglab.engine.run.run import Unit
+from orglab.engine.spec.fault import SpecError
+from orglab.engine.study.units import read_units, typed_unit
+
+__all__ = ["fresh_folder", "load_team", "study_folder", "units_of"]
+
+JSON: TypeAlias = Any
+
+
+def load_team(
+    path: Path, *, overrides: Mapping[str, JSON] | None = None, models: Path | None = None
+) -> Team:
+    """Loads, checks and compiles a topology.
+
+    Args:
+        path: The spec.
+        overrides: Values by path (``roles.writer.vars.persona``), set before checking.
+        models: A catalogue to use in place of the spec's models.
+
+    Raises:
+        SpecError: The spec has faults; all of them.
+    """
+    checked = check_file(path, overrides=overrides, models=models)
+    if checked.faults or checked.team is None:
+        raise SpecError(checked.faults)
+    return checked.team
+
+
+def study_folder(team: Team, runs: Path = Path("runs")) -> Path:
+    """Where the study of a team is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    return runs / f"{team.topology.name}-{team.topology.hash[:8]}"
+
+
+def fresh_folder(folder: Path) -> Path:
+    """``folder``, or the first of ``folder-2``, ``folder-3``, … that is not there yet.
+
+    Nothing that was paid for is ever overwritten.
+    """
+    number, candidate = 1, folder
+    while candidate.exists():
+        number += 1
+        candidate = folder.with_name(f"{folder.name}-{number}")
+    return candidate
+
+
+def units_of(team: Team, *, inputs: Sequence[str] = (), units: Path | None = None) -> list[Unit]:
+    """The units that a user named: a file, or ``name=value`` pairs that make one unit.
+
+    Raises:
+        UnitError: They do not fit the team's inputs.
+    """
+    if units is not None:
+        return read_units(units, team.topology)
+    return [typed_unit(inputs, team.topology)]

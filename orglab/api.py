@@ -1,0 +1,175 @@
+"""The Python API: what the command line does, as functions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.check import check_file
+from orglab.engine.graph.team import Team
+from orglab.engine.run.run import Unit
+from orglab.engine.spec.fault import Fault
+from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
+from orglab.engine.study.session import load_team, study_folder
+from orglab.engine.study.units import read_units, unit_of
+from orglab.providers.base import Provider
+from orglab.results.reader import Reader
+from orglab.results.records import RunRecord, Score
+from orglab.results.store import Store
+
+__all__ = ["Study", "check", "load", "run", "run_async"]
+
+JSON: TypeAlias = Any
+
+
+def check(
+    path: Path | str,
+    *,
+    overrides: Mapping[str, JSON] | None = None,
+    models: Path | str | None = None,
+) -> list[Fault]:
+    """Every fault of a spec; an empty list where it is sound.
+
+    Args:
+        path: The spec.
+        overrides: Values by path, such as ``{"links.oversight.cap": 0}``.
+        models: A catalogue in place of the spec's models.
+    """
+    catalogue = Path(models) if models is not None else None
+    return list(check_file(Path(path), overrides=overrides, models=catalogue).faults)
+
+
+def load(
+    path: Path | str,
+    *,
+    overrides: Mapping[str, JSON] | None = None,
+    models: Path | str | None = None,
+) -> Team:
+    """A spec, loaded, checked and compiled.
+
+    Raises:
+        SpecError: It has faults; ``faults`` holds all of them.
+    """
+    catalogue = Path(models) if models is not None else None
+    return load_team(Path(path), overrides=overrides, models=catalogue)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A study on disk, after a batch.
+
+    Attributes:
+        folder: Where it lies.
+        tally: How the batch went.
+    """
+
+    folder: Path
+    tally: Tally
+
+    def records(self) -> Iterator[RunRecord]:
+        """Every run, whole, one after another."""
+        with Reader(self.folder) as reader:
+            for row in list(reader.runs()):
+                yield reader.record(row.id)
+
+    def scores(self) -> Iterator[tuple[str, Score]]:
+        """Every score with the id of its run."""
+        with Reader(self.folder) as reader:
+            for row in list(reader.runs()):
+                for score in reader.scores(row.id):
+                    yield row.id, score
+
+
+def run(
+    team: Team | Path | str,
+    *,
+    inputs: Mapping[str, JSON] | None = None,
+    units: Path | str | Sequence[Unit] | None = None,
+    replicates: int = 1,
+    seed: int = 0,
+    out: Path | str | None = None,
+    retry_failed: bool = False,
+    providers: Mapping[str, Provider] | None = None,
+    at_once: int | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Runs a team and keeps everything; the same call again goes on where it stopped.
+
+    Args:
+        team: A compiled team, or the path of a spec.
+        inputs: The inputs of one unit; a file input is a path.
+        units: A file of units, or units; in place of ``inputs``.
+        replicates: Runs of each unit.
+        seed: The root seed of every draw.
+        out: The study's folder; default ``runs/NAME-HASH``.
+        retry_failed: Failed runs are tried again.
+        providers: Providers in place of the spec's, by alias; ``*`` serves any other.
+        at_once: Runs under way at once.
+        progress: Called after each run.
+
+    Raises:
+        SpecError: The spec has faults.
+        UnitError: The units do not fit the team's inputs.
+        StoreError: The study cannot be written.
+    """
+    return asyncio.run(
+        run_async(
+            team,
+            inputs=inputs,
+            units=units,
+            replicates=replicates,
+            seed=seed,
+            out=out,
+            retry_failed=retry_failed,
+            providers=providers,
+            at_once=at_once,
+            progress=progress,
+        )
+    )
+
+
+async def run_async(
+    team: Team | Path | str,
+    *,
+    inputs: Mapping[str, JSON] | None = None,
+    units: Path | str | Sequence[Unit] | None = None,
+    replicates: int = 1,
+    seed: int = 0,
+    out: Path | str | None = None,
+    retry_failed: bool = False,
+    providers: Mapping[str, Provider] | None = None,
+    at_once: int | None = None,
+    progress: Progress | None = None,
+    stop: asyncio.Event | None = None,
+) -> Study:
+    """``run`` for who has an event loop already; set ``stop`` to stop cleanly."""
+    compiled = team if isinstance(team, Team) else load(team)
+    folder = Path(out) if out is not None else study_folder(compiled)
+    batch = Batch(
+        team=compiled,
+        units=_units(compiled, inputs, units),
+        replicates=replicates,
+        seed=seed,
+        retry_failed=retry_failed,
+        providers=providers or {},
+        at_once=at_once,
+    )
+    store = Store(folder)
+    try:
+        tally = await run_batch(batch, store, progress=progress, stop=stop)
+    finally:
+        store.close()
+    return Study(folder=folder, tally=tally)
+
+
+def _units(
+    team: Team, inputs: Mapping[str, JSON] | None, units: Path | str | Sequence[Unit] | None
+) -> Sequence[Unit]:
+    if units is None:
+        return [unit_of(inputs or {}, team.topology)]
+    if isinstance(units, str | Path):
+        return read_units(Path(units), team.topology)
+    return units

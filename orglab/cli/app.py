@@ -1,0 +1,58 @@
+"""The application: every command, and what a fault looks like to a person.
+
+Exit codes: 0 done; 1 some runs failed or were stopped; 2 the spec or the command is wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from orglab.cli import author, look, running
+from orglab.engine.spec.fault import SpecError
+from orglab.engine.study.units import UnitError
+from orglab.results.commit import StoreError
+from orglab.results.lock import StudyLocked
+
+__all__ = ["WRONG", "app", "main"]
+
+WRONG = 2
+"""Exit code: the spec or the command is wrong."""
+
+app = typer.Typer(
+    name="orglab",
+    help="A laboratory for organisations of language-model agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+app.command()(author.check)
+app.command()(author.graph)
+app.command()(author.render)
+app.command()(running.run)
+app.command()(look.show)
+app.command()(look.export)
+app.command()(author.schema)
+app.command()(author.new)
+app.command()(author.models)
+
+
+def main() -> None:
+    """Runs the command line; faults that a user can mend are told in words, without a traceback."""
+    try:
+        app()
+    except SpecError as error:
+        _tell([str(fault) for fault in error.faults])
+    except UnitError as error:
+        _tell(list(error.faults))
+    except (StoreError, StudyLocked, OSError, ValueError) as error:
+        _tell([str(error)])
+
+
+def _tell(lines: list[str]) -> None:
+    for line in lines:
+        sys.stderr.write(f"{line}\n")
+    sys.exit(WRONG)

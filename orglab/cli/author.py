@@ -1,0 +1,131 @@
+"""Commands for authors of specs: check, graph, render, schema, new, models."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from orglab.cli.values import overrides_of
+from orglab.engine.graph.check import check_file
+from orglab.engine.graph.draw import draw
+from orglab.engine.graph.team import Team
+from orglab.engine.spec.schema import schema as spec_schema
+from orglab.engine.study.render import rendered_prompts
+from orglab.engine.study.session import load_team, units_of
+from orglab.providers.registry import plugin_names, plugin_version
+from orglab.results.plain import visible
+
+__all__ = ["check", "graph", "models", "new", "render", "schema"]
+
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="path=value: changes one field of the spec.")
+]
+Catalogue = Annotated[
+    Path | None, typer.Option("--models", help="A catalogue in place of the spec's models.")
+]
+
+
+def check(
+    files_: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Specs to check.")],
+    sets: Sets = None,
+    models: Catalogue = None,
+) -> None:
+    """Tells every fault of a spec: where, what is wrong, what was expected, how to mend it."""
+    faulty = False
+    for path in files_:
+        checked = check_file(path, overrides=overrides_of(sets or []), models=models)
+        for fault in checked.faults:
+            typer.echo(str(fault))
+        if checked.team is not None and not checked.faults:
+            typer.echo(_sound(path, checked.team))
+        faulty = faulty or bool(checked.faults)
+    if faulty:
+        raise typer.Exit(2)
+
+
+def _sound(path: Path, team: Team) -> str:
+    topology, bounds = team.topology, team.bounds
+    return (
+        f"{path}: sound: {len(topology.roles)} roles, {len(topology.links)} links; a run takes at "
+        f"most {bounds.turns:,} turns and {bounds.calls:,} model calls; hash {topology.hash[:8]}"
+    )
+
+
+def graph(
+    file: Annotated[Path, typer.Argument(help="The spec of a team.")],
+    format_: Annotated[
+        Literal["mermaid", "dot", "svg", "json"], typer.Option("--format", help="Kind of drawing.")
+    ] = "mermaid",
+    sets: Sets = None,
+) -> None:
+    """Draws a team: forward links solid, authority dashed with its cap."""
+    typer.echo(draw(load_team(file, overrides=overrides_of(sets or [])), format_))
+
+
+def render(
+    file: Annotated[Path, typer.Argument(help="The spec of a team.")],
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
+    ] = None,
+    units: Annotated[Path | None, typer.Option(help="A file of units; its first is used.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Root seed of every draw.")] = 0,
+    sets: Sets = None,
+    models: Catalogue = None,
+) -> None:
+    """Shows every prompt of a team for a unit, with its tokens; no model is called."""
+    team = load_team(file, overrides=overrides_of(sets or []), models=models)
+    unit = units_of(team, inputs=inputs or [], units=units)[0]
+    console = Console()
+    for prompt in asyncio.run(rendered_prompts(team, unit, seed=seed)):
+        console.rule(visible(prompt.title), align="left")
+        for message in prompt.messages:
+            console.print(f"[{message.role}]", style="bold", markup=False, highlight=False)
+            console.print(visible(message.content), markup=False, highlight=False)
+        console.print(f"about {prompt.tokens:,} tokens", style="dim", highlight=False)
+
+
+def schema(
+    kind: Annotated[str, typer.Argument(help="topology, experiment or sweep.")] = "topology",
+) -> None:
+    """Prints the JSON Schema of a kind of spec, for editors."""
+    typer.echo(json.dumps(spec_schema(kind), indent=2, ensure_ascii=False))
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="The new team's name; NAME.yaml is written.")],
+) -> None:
+    """Writes a first spec to edit: a writer and an editor who may send the draft back."""
+    path = Path(name if name.endswith(".yaml") else f"{name}.yaml")
+    if path.exists():
+        raise typer.BadParameter(f"{path} exists; nothing was written")
+    text = (files("orglab.engine.templates") / "new.yaml").read_text(encoding="utf-8")
+    path.write_text(text.replace("NAME", path.stem), encoding="utf-8")
+    typer.echo(f"{path} written. Next:")
+    typer.echo(f"  orglab check {path}")
+    typer.echo(f'  orglab run {path} --input topic="the case for small teams"')
+
+
+def models(
+    file: Annotated[
+        Path | None, typer.Argument(help="A spec: its models are shown as well.")
+    ] = None,
+) -> None:
+    """Shows which providers are installed, and the models of a spec."""
+    console = Console()
+    providers = Table("provider", "brought by", title="Providers", title_justify="left")
+    for name in plugin_names("orglab.providers"):
+        providers.add_row(name, plugin_version("orglab.providers", name))
+    console.print(providers)
+    if file is None:
+        return
+    table = Table("alias", "provider", "model", "parameters", title="Models", title_justify="left")
+    for alias, model in load_team(file).topology.models.items():
+        table.add_row(alias, model.provider, model.model, json.dumps(dict(model.params)))
+    console.print(table)

@@ -1,0 +1,59 @@
+"""Progress: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from orglab.engine.study.batch import Progress, Tally
+
+__all__ = ["progress_of"]
+
+LINES = 10
+"""Lines printed over a batch where there is no terminal."""
+
+
+@contextmanager
+def progress_of(console: Console, name: str) -> Iterator[Progress]:
+    """What ``run_batch`` calls after each run."""
+    if not console.is_terminal:
+        yield _Lines(console, name)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[words]}"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(name, total=None, words="")
+
+        def move(tally: Tally) -> None:
+            bar.update(task, total=tally.planned, completed=tally.done, words=_words(tally))
+
+        yield move
+
+
+class _Lines:
+    def __init__(self, console: Console, name: str) -> None:
+        self._console, self._name = console, name
+        self._next = 0.0
+
+    def __call__(self, tally: Tally) -> None:
+        if tally.done < self._next and tally.done < tally.planned:
+            return
+        self._next = tally.done + tally.planned / LINES
+        line = f"{self._name}: {tally.done} of {tally.planned} runs, {_words(tally)}"
+        self._console.print(line, markup=False, highlight=False)
+
+
+def _words(tally: Tally) -> str:
+    words = f"{tally.loops} loops, {tally.tokens:,} tokens, ${tally.cost_usd:.4f}"
+    if tally.failed or tally.stopped:
+        words += f", {tally.failed} failed, {tally.stopped} stopped"
+    return words

@@ -1,0 +1,114 @@
+"""``orglab run``."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from orglab.cli.progress import progress_of
+from orglab.cli.values import overrides_of
+from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
+from orglab.engine.study.session import fresh_folder, load_team, study_folder, units_of
+from orglab.results.store import Store
+from orglab.results.summary import summary
+
+__all__ = ["run"]
+
+NOT_ALL_DONE = 1
+"""Exit code: some runs failed or were stopped."""
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="The spec of a team.")],
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
+    ] = None,
+    units: Annotated[
+        Path | None, typer.Option(help="A file of units: .jsonl, .json or .csv.")
+    ] = None,
+    replicates: Annotated[int, typer.Option(min=1, help="Runs of each unit.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Root seed of every draw.")] = 0,
+    models: Annotated[
+        Path | None, typer.Option(help="A catalogue in place of the spec's models.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="path=value: changes one field of the spec.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The study's folder.", show_default="runs/NAME-HASH")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin anew, in a new folder beside the old one.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try failed runs again.")
+    ] = False,
+    at_once: Annotated[int | None, typer.Option(min=1, help="Runs under way at once.")] = None,
+) -> None:
+    """Runs a team; the same command again goes on where it stopped."""
+    if inputs and units:
+        raise typer.BadParameter("--input and --units exclude each other")
+    team = load_team(file, overrides=overrides_of(sets or []), models=models)
+    work = units_of(team, inputs=inputs or [], units=units)
+    folder = out or study_folder(team)
+    folder = fresh_folder(folder) if fresh else folder
+    batch = Batch(
+        team=team,
+        units=work,
+        replicates=replicates,
+        seed=seed,
+        retry_failed=retry_failed,
+        at_once=at_once,
+    )
+    console = Console()
+    store = Store(folder)
+    try:
+        with progress_of(console, team.topology.name) as progress:
+            tally = asyncio.run(_run(batch, store, progress))
+    finally:
+        store.close()
+    _report(console, tally, folder)
+    if tally.interrupted or tally.failed or tally.stopped:
+        raise typer.Exit(NOT_ALL_DONE)
+
+
+async def _run(batch: Batch, store: Store, progress: Progress) -> Tally:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def ask_to_stop() -> None:
+        stop.set()
+        loop.remove_signal_handler(signal.SIGINT)  # a second Ctrl-C ends the process at once
+
+    loop.add_signal_handler(signal.SIGINT, ask_to_stop)
+    try:
+        return await run_batch(batch, store, progress=progress, stop=stop)
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+def _report(console: Console, tally: Tally, folder: Path) -> None:
+    console.print(summary([folder]))
+    for line in _remarks(tally, folder):
+        console.print(line, markup=False, highlight=False)
+
+
+def _remarks(tally: Tally, folder: Path) -> list[str]:
+    lines: list[str] = []
+    if tally.kept:
+        lines.append(f"{tally.kept} runs were done before and cost nothing now.")
+    if tally.resumed:
+        lines.append(f"{tally.resumed} runs went on from their last durable reply.")
+    if tally.asked_again:
+        lines.append(f"{tally.asked_again} calls were cut off earlier and asked again.")
+    if tally.interrupted:
+        lines.append("Interrupted: every reply is kept; the same command goes on from here.")
+    if tally.failed:
+        lines.append(f"{tally.failed} runs failed; --retry-failed tries them again.")
+    lines.append(f"Read the transcripts: orglab show {folder}")
+    return lines

@@ -1,0 +1,40 @@
+"""Arguments of the form ``path=value``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import typer
+
+__all__ = ["overrides_of"]
+
+JSON: TypeAlias = Any
+
+
+def overrides_of(pairs: Sequence[str]) -> dict[str, JSON]:
+    """``--set`` arguments: a value is JSON where it can be read as such, else text.
+
+    Raises:
+        typer.BadParameter: One is not of the form ``path=value``, or is given twice.
+    """
+    overrides: dict[str, JSON] = {}
+    for pair in pairs:
+        path, equals, text = pair.partition("=")
+        if not equals or not path:
+            raise typer.BadParameter(f"write --set as path=value, not {pair!r}")
+        if path in overrides:
+            raise typer.BadParameter(f"--set {path} is given twice")
+        overrides[path] = _value(text)
+    return overrides
+
+
+def _value(text: str) -> JSON:
+    def refuse(name: str) -> JSON:
+        raise ValueError(name)
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except ValueError:
+        return text
