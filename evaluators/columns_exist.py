@@ -17,7 +17,7 @@ from orglab.evaluators.base import (
     Score,
 )
 from orglab.evaluators.place import ABSENT
-from orglab.evaluators.table import foreign_column, listed, structured, table_columns
+from orglab.evaluators.table import foreign_columns, listed, structured, table_columns
 
 __all__ = ["ColumnsExist"]
 
@@ -46,7 +46,7 @@ class ColumnsExist(OutputEvaluator):
         named = list(dict.fromkeys(self._named(output)))
         known = await table_columns(context, self.table)
         foreign = [name for name in named if name not in known]
-        reason = "; ".join(foreign_column(name, known, self.table) for name in foreign[:10])
+        reason = foreign_columns(foreign[:10], known, self.table)
         if not named:
             reason = "the output names no column"
         detail = {"foreign": foreign, "named": named}

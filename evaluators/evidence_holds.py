@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeGuard
 
 import regex
 from orglab.evaluators.base import (
@@ -22,7 +22,7 @@ from orglab.evaluators.base import (
 )
 from orglab.evaluators.numbers import near
 from orglab.evaluators.place import nearest
-from orglab.evaluators.table import foreign_column, listed, structured, table_columns
+from orglab.evaluators.table import foreign_columns, listed, structured, table_columns
 
 __all__ = ["MEASURES", "EvidenceHolds", "Item"]
 
@@ -44,6 +44,7 @@ MEASURES = {
 _MEASURE = {alias: name for name, aliases in MEASURES.items() for alias in aliases}
 _IN_HUNDREDTHS = {"percentage", "percent"}
 _WHOLE = {"count", "distinct"}
+_MOST = 200
 _WRITTEN = regex.compile(r"\s*([-+\u2212]?[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*(%?)\s*")
 
 
@@ -66,7 +67,7 @@ class Item(NamedTuple):
 class _Claim(NamedTuple):
     measure: str
     columns: list[str]
-    where: JSON
+    where: str
     value: float
     digits: int
     percent: bool
@@ -84,7 +85,7 @@ class EvidenceHolds(OutputEvaluator):
         table: The table.
         field: The field with the items.
         tolerance: Largest difference as a share of the true figure.
-        at_least: Items there must be; with fewer it does not pass.
+        at_least: Items there must be; with fewer it does not pass. With 0 no items pass.
     """
 
     scale: ClassVar[Scale] = "ratio"
@@ -103,6 +104,11 @@ class EvidenceHolds(OutputEvaluator):
     async def look(self, output: Output, context: Context) -> Score:
         """Computes each figure again."""
         written = listed(structured(output, self.field), self.field)
+        if len(written) > _MOST:
+            raise EvaluationError(
+                f"{len(written)} items of evidence are too many to compute: "
+                f"bound {self.field!r} in the role's schema by maxItems, at most {_MOST}"
+            )
         known = await table_columns(context, self.table)
         measure = context.tool("measure", {"file": str(self.table)})
         items = [await self._item(each, known, measure) for each in written]
@@ -113,11 +119,12 @@ class EvidenceHolds(OutputEvaluator):
         return self.score(value, "; ".join(wrong[:10]), passed=not wrong, detail=detail)
 
     async def check(self, output: Output, context: Context) -> Score:
-        """As any check; too few items do not pass, whatever ``min`` says."""
+        """As any check; too few items never pass, and no items pass where none are asked for."""
         score = await super().check(output, context)
-        if self._too_few(len(score.detail["items"])):
-            return replace(score, passed=False)
-        return score
+        given = len(score.detail["items"])
+        if given >= max(1, self.at_least):
+            return score
+        return replace(score, passed=given >= self.at_least)  # too few, or none and none asked for
 
     def _too_few(self, given: int) -> list[str]:
         if given >= self.at_least:
@@ -130,22 +137,21 @@ class EvidenceHolds(OutputEvaluator):
             return Item(None, None, False, claim)
         for column in claim.columns:
             if column not in known:
-                why = foreign_column(column, known, self.table)
+                why = foreign_columns([column], known, self.table)
                 return Item(claim.value, None, False, why)
-        arguments = {"measure": claim.measure, "columns": claim.columns}
-        if claim.where not in (None, "", {}, []):
-            arguments["where"] = claim.where
         try:
-            result = await measure(**arguments)
+            told = await _computed(claim, measure)
         except EvaluationError as refusal:
             return Item(claim.value, None, False, f"cannot be computed: {refusal}")
-        return self._compared(claim, result)
+        return self._compared(claim, told)
 
-    def _compared(self, claim: _Claim, result: JSON) -> Item:
-        found = result.get("value") if isinstance(result, Mapping) else None
-        if isinstance(found, bool) or not isinstance(found, int | float):
-            why = result.get("reason") if isinstance(result, Mapping) else None
-            return Item(claim.value, None, False, f"has no value: {why or 'none was computed'}")
+    def _compared(self, claim: _Claim, told: Mapping[str, JSON]) -> Item:
+        found = told.get("value")
+        if not _is_number(found):
+            why = told.get("reason") or (
+                f"it is {found!r}" if found is not None else "none computed"
+            )
+            return Item(claim.value, None, False, f"has no number to compare with: {why}")
         if any(self._agrees(value, digits, claim, found) for value, digits in _readings(claim)):
             return Item(claim.value, found, True, "")
         name = f"{claim.measure} of {', '.join(claim.columns) or 'the rows'}"
@@ -160,8 +166,33 @@ class EvidenceHolds(OutputEvaluator):
         return near(value, found, tolerance=rounding, relative=self.tolerance)
 
 
+async def _computed(claim: _Claim, measure: ToolFunction) -> Mapping[str, JSON]:
+    """The true figure, ``{value, reason?}``; a share as count by count, from 0 to 1."""
+    if claim.measure != "share":
+        return await _asked(claim, claim.measure, claim.where, measure)
+    if not claim.where:
+        return {"value": None, "reason": "a share needs a condition in `where`"}
+    part = await _asked(claim, "count", claim.where, measure)
+    whole = await _asked(claim, "count", "", measure)
+    if not (_is_number(part.get("value")) and _is_number(whole.get("value"))):
+        return part
+    if not whole["value"]:
+        return {"value": None, "reason": "there are no rows"}
+    return {"value": part["value"] / whole["value"]}
+
+
+async def _asked(claim: _Claim, name: str, where: str, measure: ToolFunction) -> Mapping[str, JSON]:
+    arguments: dict[str, JSON] = {"measure": name, "columns": claim.columns}
+    result = await measure(**arguments, **({"where": where} if where else {}))
+    return result if isinstance(result, Mapping) else {}
+
+
+def _is_number(value: JSON) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _readings(claim: _Claim) -> list[tuple[float, int]]:
-    """The claimed value with its digits; of a percentage also as a share of 1."""
+    """The claimed value with its digits; where it may be a percentage, also as a share of 1."""
     plain = (claim.value, claim.digits)
     return [plain, (claim.value / 100, claim.digits + 2)] if claim.percent else [plain]
 
@@ -180,6 +211,9 @@ def _read(item: JSON) -> _Claim | str:
     columns = [columns] if isinstance(columns, str) else columns
     if not isinstance(columns, list | tuple) or not all(isinstance(each, str) for each in columns):
         return "columns must be a list of names"
+    where = item.get("where") or ""
+    if not isinstance(where, str):
+        return f"the condition in `where` must be text, not {type(where).__name__}"
     number = _figure(item.get("value"))
     if number is None:
         return f"the value {item.get('value')!r} is no number"
@@ -187,10 +221,10 @@ def _read(item: JSON) -> _Claim | str:
     return _Claim(
         measure=_MEASURE[name],
         columns=list(columns),
-        where=item.get("where"),
+        where=where.strip(),
         value=value,
         digits=digits,
-        percent=_MEASURE[name] == "share" and (percent or name in _IN_HUNDREDTHS),
+        percent=_MEASURE[name] == "share" and (percent or name in _IN_HUNDREDTHS or value > 1),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from orglab.evaluators.base import JSON, Context, EvaluationError, Output
 from orglab.evaluators.place import ABSENT, look_up, nearest
 
-__all__ = ["foreign_column", "listed", "structured", "table_columns"]
+__all__ = ["foreign_columns", "listed", "structured", "table_columns"]
 
 _SHOWN = 20
 
@@ -27,13 +27,18 @@ async def table_columns(context: Context, table: Path) -> list[str]:
     return [str(each["name"]) if isinstance(each, Mapping) else str(each) for each in columns]
 
 
-def foreign_column(name: str, known: Sequence[str], table: Path) -> str:
-    """Words for the author of an output that names a column which the table has not."""
-    close = nearest(name, known)
-    if close:
-        return f"{name!r} is no column of {table.name}; did you mean {close!r}?"
-    shown = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
-    return f"{name!r} is no column of {table.name}; it has: {shown}"
+def foreign_columns(names: Sequence[str], known: Sequence[str], table: Path) -> str:
+    """Words for the author of an output that names columns which the table has not; "" for none."""
+    told, strange = [], False
+    for name in names:
+        close = nearest(name, known)
+        strange = strange or close is None
+        hint = f" (did you mean {close!r}?)" if close else ""
+        told.append(f"{name!r} is no column of {table.name}{hint}")
+    if strange:
+        more = ", …" if len(known) > _SHOWN else ""
+        told.append(f"its columns are: {', '.join(known[:_SHOWN])}{more}")
+    return "; ".join(told)
 
 
 def structured(output: Output, field: str) -> JSON:

@@ -21,7 +21,6 @@ TRUE = {
     ("mean", "Rating"): 6.2834,
     ("median", "Budget"): 20_000_000,
     ("count",): 3201,
-    ("share",): 0.4512,
     ("distinct", "Title"): 3176,
 }
 
@@ -35,6 +34,8 @@ def _tools(calls: list[Any] | None = None) -> dict[str, Callable[..., Any]]:
             calls.append(arguments)
         if "nowhere" in arguments.get("where", ""):
             raise EvaluationError("no column 'nowhere'")
+        if (arguments["measure"], arguments.get("where")) == ("count", "Budget > 5"):
+            return {"value": 1445, "n": 1445}
         key = (arguments["measure"], *arguments["columns"])
         if key not in TRUE:
             return {"value": None, "n": 0, "reason": f"{arguments['columns'][0]} is constant"}
@@ -70,9 +71,10 @@ async def test_foreign_columns_are_named_with_the_nearest(table: Any, output: An
     score = await ColumnsExist(table=TABLE).check(found, table)
     assert (score.value, score.passed, score.scale) == (3, False, "count")
     assert score.reason == (
-        "'budget' is no column of films.csv; did you mean 'Budget'?; "
-        "'Port' is no column of films.csv; it has: Title, Budget, Gross, Rating; "
-        "'Ratng' is no column of films.csv; did you mean 'Rating'?"
+        "'budget' is no column of films.csv (did you mean 'Budget'?); "
+        "'Port' is no column of films.csv; "
+        "'Ratng' is no column of films.csv (did you mean 'Rating'?); "
+        "its columns are: Title, Budget, Gross, Rating"
     )
     assert score.detail["foreign"] == ["budget", "Port", "Ratng"]
 
@@ -137,12 +139,14 @@ async def test_a_tool_that_gives_no_columns_is_a_fault(context: Any, output: Any
         (_evidence("count", [], 3201), True),
         (_evidence("count", [], 3200), False),
         (_evidence("distinct", ["Title"], 3186), False),
-        (_evidence("share", [], 0.45), True),
-        (_evidence("share", [], 45), False),
-        (_evidence("share", [], "45%"), True),
-        (_evidence("percentage", [], 45.1), True),
-        (_evidence("percentage", [], 0.45), True),
-        (_evidence("percentage", [], 4.5), False),
+        (_evidence("share", [], 0.45, "Budget > 5"), True),
+        (_evidence("share", [], 45, "Budget > 5"), True),
+        (_evidence("share", [], 4.5, "Budget > 5"), False),
+        (_evidence("share", [], 0.0045, "Budget > 5"), False),
+        (_evidence("share", [], "45%", "Budget > 5"), True),
+        (_evidence("percentage", [], 45.1, "Budget > 5"), True),
+        (_evidence("percentage", [], 0.45, "Budget > 5"), True),
+        (_evidence("percentage", [], 4.5, "Budget > 5"), False),
     ],
 )
 async def test_a_figure_holds_as_far_as_its_digits_go(
@@ -161,9 +165,14 @@ async def test_a_figure_holds_as_far_as_its_digits_go(
             _evidence("pearson", ["Budget", "Gross"], 0.7),
             "pearson of Budget, Gross is 0.0718, not 0.7",
         ),
-        (_evidence("mean", ["Port"], 1), "'Port' is no column of films.csv; it has: Title"),
-        (_evidence("max", ["Budget"], 1), "has no value: Budget is constant"),
+        (
+            _evidence("mean", ["Port"], 1),
+            "'Port' is no column of films.csv; its columns are: Title",
+        ),
+        (_evidence("max", ["Budget"], 1), "has no number to compare with: Budget is constant"),
         (_evidence("count", [], 1, "nowhere = 1"), "cannot be computed: no column 'nowhere'"),
+        (_evidence("share", [], 0.5), "a share needs a condition in `where`"),
+        ({**_evidence("count", [], 1), "where": {"a": 1}}, "`where` must be text, not dict"),
         (_evidence("corelation", [], 1), "'corelation' is not known; did you mean 'correlation'?"),
         (_evidence("skewness", [], 1), "'skewness' is not known; known are: pearson, spearman"),
         (_evidence("mean", ["Rating"], "high"), "the value 'high' is no number"),
@@ -197,6 +206,21 @@ async def test_too_little_evidence_does_not_pass_whatever_min_says(table: Any, o
     assert (await check.check(output({"evidence": [item]}), table)).passed is False
     wrong = _evidence("mean", ["Rating"], 7)
     assert (await check.check(output({"evidence": [item, wrong]}), table)).passed is True
+
+
+async def test_no_evidence_passes_where_none_is_asked_for(table: Any, output: Any) -> None:
+    """``at_least: 0``: an empty list passes, a wrong figure does not."""
+    check = EvidenceHolds(table=TABLE, at_least=0)
+    assert (await check.check(output({"evidence": []}), table)).passed is True
+    wrong = _evidence("mean", ["Rating"], 7)
+    assert (await check.check(output({"evidence": [wrong]}), table)).passed is False
+
+
+async def test_evidence_without_end_is_refused(table: Any, output: Any) -> None:
+    """A model cannot make orglab compute for hours."""
+    many = [_evidence("mean", ["Rating"], 6.28)] * 201
+    with pytest.raises(EvaluationError, match="201 items of evidence are too many"):
+        await EvidenceHolds(table=TABLE).look(output({"evidence": many}), table)
 
 
 async def test_the_tool_gets_the_measure_under_its_own_name(context: Any, output: Any) -> None:
