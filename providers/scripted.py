@@ -63,7 +63,7 @@ class ScriptedProvider(Provider):
         return cls(_Lines([line_of(line, f"line {n}") for n, line in enumerate(lines, 1)]))
 
     @classmethod
-    def from_spec(cls, model: str, options: Mapping[str, JSON]) -> ScriptedProvider:
+    def from_spec(cls, model: str, options: Mapping[str, JSON]) -> ScriptedProvider:  # noqa: ARG003 - the port's
         """Replies from the JSONL file named by the option ``file``.
 
         Raises:

@@ -1,0 +1,3 @@
+"""Profiles of the simulated model, as data."""
+
+__all__: list[str] = []

@@ -1,0 +1,161 @@
+"""The simulated model: no language model, but one that keeps to every rule a real one is held to.
+
+What it writes is drawn from ``Request.identity`` alone, so the same call gives the same reply
+wherever and whenever it is made. It obeys any schema it is given, calls tools with arguments that
+fit, judges at the rates of its profile, and says in every reply that it is simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from orglab.providers.base import (
+    JSON,
+    BadRequest,
+    Completion,
+    Provider,
+    Request,
+    StopReason,
+    TokenUsage,
+    ToolCall,
+)
+from orglab.providers.draws import Draws
+from orglab.providers.evidence import ReportHints
+from orglab.providers.invent import LEAVE_OUT, NOTHING, CannotInventError, Inventor
+from orglab.providers.options import known_only
+from orglab.providers.profile import Profile, Spread, make_profile
+from orglab.providers.prose import Prose, topic_words
+from orglab.providers.sightings import Sightings, sightings
+from orglab.providers.strict_json import dumps
+from orglab.providers.tokens import prompt_tokens, text_tokens
+from orglab.providers.tool_choice import choose_call, wants_tool
+
+__all__ = ["SimulatedProvider"]
+
+_SHORTEST = 3
+_CHARACTERS = 4
+
+
+class SimulatedProvider(Provider):
+    """Replies drawn by the rules of a profile.
+
+    Attributes:
+        profile: How it behaves.
+    """
+
+    parameters: ClassVar[frozenset[str] | None] = frozenset(
+        {"max_output_tokens", "seed", "temperature", "top_p"}
+    )
+    free: ClassVar[bool] = True
+
+    def __init__(self, profile: Profile | str = "careful") -> None:
+        self.profile = make_profile(profile) if isinstance(profile, str) else profile
+
+    @classmethod
+    def from_spec(cls, model: str, options: Mapping[str, JSON]) -> SimulatedProvider:
+        """The model with the profile that ``options`` name; else that ``model`` names.
+
+        Raises:
+            ValueError: There is no such option, profile or knob.
+        """
+        given = known_only(options, {"profile"}, "a simulated model")
+        return cls(make_profile(given.get("profile", model or None)))
+
+    async def complete(self, request: Request) -> Completion:
+        """A reply drawn from the call's identity.
+
+        Raises:
+            BadRequest: No value that fits the schema was found; the text says why.
+        """
+        draws = Draws(request.identity)
+        prose = Prose(draws, topic_words(request.messages))
+        seen = sightings(request.messages)
+        if wants_tool(request, draws, self.profile):
+            call = choose_call(request, seen, draws, prose, self.profile)
+            if call is not None:
+                return self._completion(request, "", (call,))
+        if request.schema is None:
+            return self._completion(request, prose.text(self._length(draws, self.profile.words)))
+        return self._completion(request, self._structured(request, seen, draws, prose))
+
+    def _structured(self, request: Request, seen: Sightings, draws: Draws, prose: Prose) -> str:
+        schema = request.schema or {}
+        hints = _Hints(draws, prose, self.profile, ReportHints(seen, draws, prose, self.profile))
+        try:
+            inventor = Inventor(
+                schema,
+                draws,
+                prose,
+                hint=hints,
+                optional=self.profile.optional,
+                words=lambda: self._length(draws, self.profile.field_words),
+            )
+            return dumps(inventor.value())
+        except (CannotInventError, ValueError) as fault:
+            raise BadRequest(f"no reply can be made for the schema: {fault}") from None
+
+    def _length(self, draws: Draws, spread: Spread) -> int:
+        return max(_SHORTEST, round(draws.normal(spread.mean, spread.sd)))
+
+    def _completion(
+        self, request: Request, text: str, calls: tuple[ToolCall, ...] = ()
+    ) -> Completion:
+        text, stop = _cut(text, request.params.get("max_output_tokens"))
+        written = text_tokens(text) + sum(text_tokens(call.arguments) for call in calls)
+        read, seconds = prompt_tokens(request), self.profile.seconds
+        spent = (
+            seconds.latency + read * seconds.per_input_token + written * seconds.per_output_token
+        )
+        return Completion(
+            text=text,
+            tool_calls=calls,
+            native=request.schema is not None and not calls,
+            stop="tool_calls" if calls else stop,
+            usage=TokenUsage(input=read, output=written),
+            model=f"simulated:{self.profile.name}",
+            service_seconds=round(spent, 3),
+            simulated=True,
+        )
+
+
+def _cut(text: str, most: JSON) -> tuple[str, StopReason]:
+    """``text`` within a limit of tokens, and why it stops."""
+    if not isinstance(most, int) or text_tokens(text) <= most:
+        return text, "stop"
+    return text[: most * _CHARACTERS], "length"
+
+
+class _Hints:
+    """Verdicts by the profile's rates; evidence by what was seen."""
+
+    def __init__(self, draws: Draws, prose: Prose, profile: Profile, report: ReportHints) -> None:
+        self._draws = draws
+        self._prose = prose
+        self._profile = profile
+        self._report = report
+        self._action: str | None = None
+
+    def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
+        if name == "action" and self._offers_verdicts(schema):
+            offered = {each: self._profile.verdicts[each] for each in schema["enum"]}
+            self._action = self._draws.weighted(offered)
+            return self._action
+        if self._action is not None:
+            return self._of_verdict(name, schema)
+        return self._report(name, schema)
+
+    def _offers_verdicts(self, schema: Mapping[str, JSON]) -> bool:
+        offered = schema.get("enum")
+        return bool(offered) and all(each in self._profile.verdicts for each in offered or ())
+
+    def _of_verdict(self, name: str, schema: Mapping[str, JSON]) -> JSON:
+        if name == "target":
+            named = self._action == "revise" and self._draws.chance(self._profile.target)
+            return NOTHING if named else LEAVE_OUT
+        if name == "suggestion" and self._action == "approve":
+            return LEAVE_OUT
+        if name in ("reason", "suggestion") and schema.get("type") == "string":
+            remark = self._prose.remark(str(self._action), round(self._profile.field_words.mean))
+            return remark if len(remark) <= schema.get("maxLength", len(remark)) else NOTHING
+        return NOTHING
