@@ -10,7 +10,7 @@ from orglab.results.entries import records_of
 from orglab.results.journal import Entry
 from orglab.results.records import Event, Output, RunRecord, Verdict
 
-__all__ = ["outputs_of", "run_record", "verdicts_of"]
+__all__ = ["outputs_of", "run_record", "together", "verdicts_of"]
 
 JSON: TypeAlias = Any
 
@@ -22,13 +22,11 @@ class _Fates:
 
     def __init__(self) -> None:
         self.outputs: dict[str, Output] = {}
-        self._last: dict[str, str] = {}
 
     def output(self, body: Mapping[str, JSON], tick: int) -> None:
         names = ("id", "copy", "role", "visit", "value", "text")
         output = Output(tick=tick, **{name: body[name] for name in names})
         self.outputs[output.id] = output
-        self._last[output.copy] = output.id
 
     def delivered(self, body: Mapping[str, JSON], _: int) -> None:
         self._change(body["output"], fate="delivered")
@@ -39,24 +37,22 @@ class _Fates:
     def unreviewed(self, body: Mapping[str, JSON], _: int) -> None:
         self._change(body["output"], unreviewed=True)
 
+    def sent_back(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], fate="sent back")
+
     def verdict(self, body: Mapping[str, JSON], _: int) -> None:
-        if body.get("obliged") and body["action"] != "reject":
-            self._change(body["output"], fate="sent back")
         if body.get("forced"):
             self._change(body["output"], forced=True)
 
-    def anew(self, body: Mapping[str, JSON], _: int) -> None:
-        for lapsed in body.get("lapsed", ()):
-            last = self._last.get(lapsed["copy"])
-            if lapsed["what"] == "output" and last and self.outputs[last].fate != "rejected":
-                self._change(last, fate="lapsed")
+    def lapsed(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], fate="lapsed")
 
     def _change(self, output: str, **what: JSON) -> None:
         if output in self.outputs:
             self.outputs[output] = replace(self.outputs[output], **what)
 
 
-_CHANGES = ("output", "delivered", "withdrawn", "unreviewed", "verdict", "anew")
+_CHANGES = ("output", "delivered", "withdrawn", "unreviewed", "verdict", "sent_back", "lapsed")
 
 
 def outputs_of(events: Iterable[Event]) -> tuple[Output, ...]:
@@ -75,6 +71,34 @@ def verdicts_of(events: Iterable[Event]) -> tuple[Verdict, ...]:
         for event in events
         if event.kind == "verdict"
     )
+
+
+def together(outputs: Sequence[Output]) -> Output:
+    """The outputs of all copies of a role as one, in order; its id is the role's name."""
+    last = max(outputs, key=lambda output: (output.tick, output.visit))
+    return Output(
+        id=last.role,
+        role=last.role,
+        copy=last.role,
+        visit=last.visit,
+        tick=last.tick,
+        value=[output.value for output in outputs],
+        text="\n\n".join(output.text for output in outputs),
+        fate="delivered",
+    )
+
+
+def _named(name: str | None, outputs: Mapping[str, Output]) -> Output | None:
+    """The output called ``name``; a role's name means the last delivered one of each copy."""
+    if name is None or name in outputs:
+        return outputs.get(name or "")
+    newest = {
+        output.copy: output
+        for output in outputs.values()
+        if output.role == name and output.fate == "delivered"
+    }
+    copies = sorted(newest, key=lambda copy: int(copy.rpartition("#")[2]))
+    return together([newest[copy] for copy in copies]) if newest else None
 
 
 def run_record(
@@ -96,7 +120,7 @@ def run_record(
     found = {key: ended[key] for key in ("status", "reason", "answer", "last") if key in ended}
     found |= about
     for name in ("answer", "last"):
-        found[name] = by_id.get(found.get(name) or "")
+        found[name] = _named(found.get(name), by_id)
     return RunRecord(
         **found,
         outputs=outputs,

@@ -128,6 +128,7 @@ class Reviewer:
         for output in outputs:
             if output not in accepted and self.state.board.outputs[output.id].fate == "posted":
                 self.state.mark(output.id, "lapsed")
+                self.state.emit("lapsed", output=output.id)
         return [self.state.board.outputs[output.id] for output in accepted]
 
     async def _review_all(self, output: Output) -> None:
@@ -348,6 +349,7 @@ class Reviewer:
         elif last is not None:
             draft = state.board.outputs[last].text
             state.mark(last, "sent back")
+            state.emit("sent_back", output=last)
         state.directives[target] = Directive(
             action=verdict.action,
             reason=verdict.reason,

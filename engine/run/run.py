@@ -29,6 +29,7 @@ from orglab.engine.run.turn import Turn, TurnFailed, TurnRunner
 from orglab.engine.spec.confine import confined_file
 from orglab.engine.spec.model import AuthorityLink
 from orglab.providers.reply import Reading
+from orglab.results.history import together
 from orglab.results.journal import Journal
 from orglab.results.records import Event, Output, Verdict
 
@@ -366,7 +367,7 @@ class _Run:
         if len(copies) == 1:
             return last
         newest = {outputs[name].copy: outputs[name] for name in standing}
-        return _together([newest[copy.name] for copy in copies if copy.name in newest])
+        return together([newest[copy.name] for copy in copies if copy.name in newest])
 
     def _last(self) -> Output | None:
         for output in reversed(self.state.board.outputs.values()):
@@ -397,21 +398,6 @@ class _Run:
             cost_usd=self.meter.spent.cost_usd,
             seconds=self.meter.spent.seconds,
         )
-
-
-def _together(outputs: Sequence[Output]) -> Output:
-    """The outputs of all copies of a role as one answer, in order."""
-    last = max(outputs, key=lambda output: (output.tick, output.visit))
-    return Output(
-        id=last.role,
-        role=last.role,
-        copy=last.role,
-        visit=last.visit,
-        tick=last.tick,
-        value=[output.value for output in outputs],
-        text="\n\n".join(output.text for output in outputs),
-        fate="delivered",
-    )
 
 
 def resolver(folder: Path, unit: Unit) -> Callable[[str], Path]:

@@ -1,0 +1,1 @@
+../../orglab/__main__.py

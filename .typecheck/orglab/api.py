@@ -1,0 +1,1 @@
+../../orglab/api.py
