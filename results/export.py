@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from glob import escape
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -106,12 +107,11 @@ def _write_parquet(path: Path, columns: Sequence[Column], found: Iterable[Sequen
         _write_lines(lines, _flat(columns, found))
         types = {column.name: _TYPES[column.kind] for column in columns}
         with duckdb.connect(config={"memory_limit": "1GB", "threads": 1}) as connection:
-            connection.execute(
-                "CREATE VIEW t AS SELECT * FROM read_json("
-                f"{_quoted(lines)}, format='newline_delimited', columns={dumps(types)}, "
-                f"maximum_object_size={_LARGEST_ROW})"
-            )
-            connection.execute(f"COPY t TO {_quoted(path)} (FORMAT parquet, COMPRESSION zstd)")
+            source = f"{_quoted(escape(str(lines)))}, format='newline_delimited'"
+            how = f"columns={dumps(types)}, maximum_object_size={_LARGEST_ROW}"
+            view = f"CREATE VIEW t AS SELECT * FROM read_json({source}, {how})"  # noqa: S608 - quoted
+            connection.execute(view)
+            connection.execute(f"COPY t TO {_quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
     finally:
         lines.unlink(missing_ok=True)
 
@@ -124,5 +124,5 @@ def _flat(columns: Sequence[Column], found: Iterable[Sequence[JSON]]) -> Iterato
         }
 
 
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+def _quoted(path: str) -> str:
+    return "'" + path.replace("'", "''") + "'"

@@ -10,7 +10,7 @@ from orglab.results.entries import records_of
 from orglab.results.journal import Entry
 from orglab.results.records import Event, Output, RunRecord, Verdict
 
-__all__ = ["outputs_of", "run_record", "together", "verdicts_of"]
+__all__ = ["answering", "outputs_of", "run_record", "together", "verdicts_of"]
 
 JSON: TypeAlias = Any
 
@@ -88,17 +88,26 @@ def together(outputs: Sequence[Output]) -> Output:
     )
 
 
-def _named(name: str | None, outputs: Mapping[str, Output]) -> Output | None:
-    """The output called ``name``; a role's name means the last delivered one of each copy."""
-    if name is None or name in outputs:
-        return outputs.get(name or "")
+def answering(name: str | None, outputs: Iterable[Output]) -> tuple[Output, ...]:
+    """The outputs called ``name``; a role's name means the last delivered one of each copy."""
+    known = list(outputs)
+    exact = tuple(output for output in known if output.id == name)
+    if exact or name is None:
+        return exact
     newest = {
         output.copy: output
-        for output in outputs.values()
+        for output in known
         if output.role == name and output.fate == "delivered"
     }
-    copies = sorted(newest, key=lambda copy: int(copy.rpartition("#")[2]))
-    return together([newest[copy] for copy in copies]) if newest else None
+    copies = sorted(newest, key=lambda copy: int(copy.rpartition("#")[2] or 0))
+    return tuple(newest[copy] for copy in copies)
+
+
+def _named(name: str | None, outputs: Sequence[Output]) -> Output | None:
+    found = answering(name, outputs)
+    if found and found[0].id == name:
+        return found[0]
+    return together(found) if found else None
 
 
 def run_record(
@@ -114,13 +123,12 @@ def run_record(
         entries: Every entry, in any order.
     """
     outputs = outputs_of(events)
-    by_id = {output.id: output for output in outputs}
     calls, tool_calls = records_of(entries)
     ended = next((event.body for event in reversed(events) if event.kind == "ended"), {})
     found = {key: ended[key] for key in ("status", "reason", "answer", "last") if key in ended}
     found |= about
     for name in ("answer", "last"):
-        found[name] = _named(found.get(name), by_id)
+        found[name] = _named(found.get(name), outputs)
     return RunRecord(
         **found,
         outputs=outputs,

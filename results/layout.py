@@ -7,16 +7,48 @@ from typing import Any, TypeAlias
 
 from orglab.results.jsontext import dumps
 from orglab.results.plain import one_line, visible
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.text import Text
 
-__all__ = ["inline", "value_block"]
+__all__ = ["Prefixed", "barred", "inline", "value_block"]
 
 JSON: TypeAlias = Any
 
 _SHORT = 72
 _DEEP = 5
+
+
+class Prefixed:
+    """Something with signs before its first line and before each later one.
+
+    Args:
+        content: What is printed.
+        first: Before the first line.
+        rest: Before the others; it may be wider.
+        style: Of both.
+    """
+
+    def __init__(self, content: RenderableType, first: str, rest: str, *, style: str = "") -> None:
+        self._content = content
+        self._prefixes = (first, rest)
+        self._style = style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        first, rest = self._prefixes
+        style = console.get_style(self._style)
+        room = options.update(width=max(1, options.max_width - max(len(first), len(rest))))
+        for number, line in enumerate(console.render_lines(self._content, room, pad=False)):
+            yield Segment(rest if number else first, style)
+            yield from line
+            yield Segment.line()
+
+
+def barred(content: RenderableType, indent: int = 0) -> Prefixed:
+    """Something with a bar down its left side."""
+    bar = " " * indent + "│ "
+    return Prefixed(content, bar, bar, style="dim")
 
 
 def inline(value: JSON, width: int = _SHORT) -> str:
@@ -27,6 +59,8 @@ def inline(value: JSON, width: int = _SHORT) -> str:
         return one_line(", ".join(f"{key}: {_scalar(item)}" for key, item in value.items()), width)
     if _is_list(value) and _is_flat(value):
         return one_line(", ".join(map(_scalar, value)), width)
+    if _is_list(value) and len(value) > 1:
+        return one_line(f"{len(value)} items, first: {inline(value[0], width)}", width)
     return one_line(dumps(value), width)
 
 
@@ -48,8 +82,8 @@ def _field(key: str, value: JSON, depth: int) -> RenderableType:
 
 def _item(value: JSON, depth: int) -> RenderableType:
     if _fits(value):
-        return Text("• " + _on_a_line(value))
-    return Group(Text("•"), Padding(value_block(value, depth + 1), (0, 0, 0, 2)))
+        return Prefixed(Text(_on_a_line(value)), "• ", "  ")
+    return Prefixed(value_block(value, depth + 1), "• ", "  ")
 
 
 def _fits(value: JSON) -> bool:

@@ -6,7 +6,7 @@ Missing is never 0: every figure says of how many runs it is, and how many are m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -186,8 +186,8 @@ class Summary:
                     if group.simulated
                 )
             parts.append(Text(words, style="bold magenta"))
-        for start in range(0, len(self.groups), _AT_ONCE):
-            parts.append(_table(self.groups[start : start + _AT_ONCE]))
+        starts = range(0, len(self.groups), _AT_ONCE)
+        parts += [_table(self.groups[start : start + _AT_ONCE]) for start in starts]
         return Group(*parts)
 
     def text(self, width: int = 100) -> str:
@@ -309,7 +309,8 @@ def _total(group: ArmFigures, name: str) -> str:
     unknown = f"{group.unpriced} unknown" if name == "dollars" and group.unpriced else ""
     if not values:
         return unknown
-    show = {"dollars": dollars, "seconds": seconds}.get(name, _short)
+    shows: dict[str, Callable[[float], str]] = {"dollars": dollars, "seconds": seconds}
+    show = shows.get(name, _short)
     text = f"{show(fmean(values))}, median {show(median(values))}"
     return f"{text}\n{unknown}" if unknown else text
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
-from orglab.results.history import outputs_of, verdicts_of
+from orglab.results.history import answering, outputs_of, verdicts_of
 from orglab.results.jsontext import loads, plain_text
 from orglab.results.reader import Reader, RunRow
 
@@ -117,11 +117,13 @@ def _runs(reader: Reader) -> Iterator[Row]:
 
 def _outputs(reader: Reader) -> Iterator[Row]:
     for row in reader.runs():
-        for output in outputs_of(reader.events(row.run)):
+        outputs = outputs_of(reader.events(row.run))
+        answers = {output.id for output in answering(row.answer, outputs)}
+        for output in outputs:
             yield (
                 *_of_run(row),
                 *(output.id, output.role, output.copy, output.visit, output.tick, output.fate),
-                *(output.forced, output.unreviewed, output.id == row.answer),
+                *(output.forced, output.unreviewed, output.id in answers),
                 *(plain_text(output.text), output.value),
             )
 

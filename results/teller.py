@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from orglab.results.entries import position_key
-from orglab.results.figures_text import cost_of, seconds, tokens
-from orglab.results.layout import inline, value_block
+from orglab.results.figures_text import cost_of, seconds
+from orglab.results.history import answering
+from orglab.results.layout import Prefixed, barred, inline, value_block
 from orglab.results.plain import one_line, visible
 from orglab.results.records import CallRecord, Event, Output, RunRecord, ToolCallRecord
-from rich.box import Box
 from rich.console import RenderableType
-from rich.padding import Padding
-from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
@@ -22,7 +20,7 @@ __all__ = ["Teller"]
 JSON: TypeAlias = Any
 Body: TypeAlias = Mapping[str, JSON]
 
-_BAR = Box("    \n│   \n    \n│   \n    \n    \n│   \n    \n")
+_SHORT_WORDS = 160
 _USUAL = ("native", "strict", "text", "")
 _GOOD = {"approve": "green", "comment": "cyan"}
 _NOT_TAKEN = {
@@ -51,6 +49,8 @@ class Teller:
         self._tick = 0
         self._under: tuple[str, str] | None = None
         self._receivers: list[str] = []
+        self._failures: list[str] = []
+        self._told: set[str] = set()
 
     def tell(self) -> Sequence[RenderableType]:
         """Everything that happened, in order."""
@@ -58,6 +58,7 @@ class Teller:
         for event, following in zip(events, [*events[1:], None], strict=True):
             if event.tick != self._tick:
                 self._tick = event.tick
+                self._lines.append(Text(""))
                 self._lines.append(Rule(f"tick {event.tick}", align="left", style="dim"))
             if event.kind == "delivered" and _same_delivery(event, following):
                 self._pending_delivery(event)
@@ -68,12 +69,22 @@ class Teller:
     # -- pieces -------------------------------------------------------------------------------
 
     def _line(self, text: str, style: str = "", indent: int = 2) -> None:
-        self._lines.append(Padding(Text(visible(text), style=style), (0, 0, 0, indent)))
+        first, rest = " " * indent, " " * (indent + 2)
+        self._lines.append(Prefixed(Text(visible(text), style=style), first, rest))
 
     def _block(self, value: JSON, style: str = "", indent: int = 2) -> None:
         content = value_block(value) if not style else Text(visible(str(value)), style=style)
-        bar = Panel(content, box=_BAR, padding=(0, 0, 0, 1), border_style="dim")
-        self._lines.append(Padding(bar, (0, 0, 0, indent)))
+        self._lines.append(barred(content, indent))
+
+    def _words(self, head: str, words: str, style: str) -> None:
+        """Who says what: on one line where it is short."""
+        text = Text(visible(head), style=style)
+        if words and "\n" not in words and len(words) <= _SHORT_WORDS:
+            text.append(": " + visible(words), style="not bold default")
+            words = ""
+        self._lines.append(Prefixed(text, "  ", "    "))
+        if words:
+            self._block(words, indent=4)
 
     def _heading(self, who: str, what: str, calls: Sequence[CallRecord]) -> None:
         text = Text(visible(who), style="bold cyan")
@@ -172,6 +183,7 @@ class Teller:
         """A heading for what a link says without a review turn."""
         if self._under != (body["link"], body["output"]):
             self._heading(body["link"], f" {what} {body['output']}", ())
+            self._failures = []
             self._under = (body["link"], body["output"])
 
     def _on_check(self, body: Body, _: Event) -> None:
@@ -181,6 +193,8 @@ class Teller:
             self._line(f"✓ {body['evaluator']}{reason}", "green")
         else:
             self._line(f"✗ {body['evaluator']}{reason}", "red")
+            self._failures.append(f"{body['evaluator']}: {body.get('reason', '')}")
+            self._told.add("\n".join(self._failures))
 
     def _on_coin(self, body: Body, _: Event) -> None:
         self._open(body, "tosses a coin on")
@@ -194,12 +208,11 @@ class Teller:
         target = body.get("target")
         to = f", {target} must act" if obliged and target and target != body["copy"] else ""
         sign = "✓" if action == "approve" else "✎" if action == "comment" else "↺"
-        self._line(f"{sign} {action}{used}{to}", "bold " + _GOOD.get(action, "yellow"))
-        if body.get("reason"):
-            self._block(body["reason"], indent=4)
+        style = _GOOD.get(action, "yellow")
+        reason = body.get("reason", "")
+        self._words(f"{sign} {action}{used}{to}", "" if reason in self._told else reason, style)
         if body.get("suggestion"):
-            self._line("suggests", "dim", indent=4)
-            self._block(body["suggestion"], indent=4)
+            self._words("  suggests", body["suggestion"], "dim")
         if body.get("forced"):
             text = "! forced accept: the cap is used up, and it is delivered all the same"
             self._line(text, "bold yellow")
@@ -209,6 +222,12 @@ class Teller:
     def _on_unreviewed(self, body: Body, _: Event) -> None:
         error = _error_words(body.get("error"))
         self._line(f"! {body['output']} stays unreviewed: {error}", "bold yellow", 0)
+
+    def _on_lapsed(self, body: Body, _: Event) -> None:
+        self._line(f"{body['output']} is void: something before it begins anew", "dim", 0)
+
+    def _on_sent_back(self, body: Body, event: Event) -> None:
+        """Told with the verdict that sent it back."""
 
     def _on_withdrawn(self, body: Body, _: Event) -> None:
         self._line(f"{body['output']} is withdrawn from everyone's sight", "dim")
@@ -276,17 +295,17 @@ def _price(calls: Sequence[CallRecord]) -> str:
     read = sum(call.tokens["input"] for call in calls)
     written = sum(call.tokens["output"] for call in calls)
     spent = sum(call.service_seconds for call in calls)
-    parts = [visible(served), tokens(read, written), cost_of(calls), seconds(spent)]
+    used = f"{read:,} → {written:,} tokens"
+    parts = [visible(served), used, cost_of(calls), seconds(spent)]
     return " · ".join(part for part in parts if part)
 
 
 def _mark(output: Output | None, record: RunRecord) -> str:
     if output is None:
         return ""
-    if record.answer is not None and record.answer.id == output.id:
-        return ", the answer"
-    if record.last is not None and record.last.id == output.id:
-        return ", the last output and no answer"
+    for end, words in ((record.answer, ", the answer"), (record.last, ", the last and no answer")):
+        if output in answering(end.id if end else None, record.outputs):
+            return words
     return {"lapsed": ", void later", "rejected": ", rejected later"}.get(output.fate, "")
 
 

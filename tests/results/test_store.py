@@ -347,7 +347,13 @@ async def test_a_failed_run_goes_on_from_its_last_durable_reply(tmp_path: Path) 
     record = store.record("run-1")
     assert [found.text for found in record.calls] == ["a reply", "", "better", ""]
     assert record.asked_again == 0
-    assert [found.kind for found in record.events] == ["started", "output", "skipped", "turn", "skipped"]
+    assert [found.kind for found in record.events] == [
+        "started",
+        "output",
+        "skipped",
+        "turn",
+        "skipped",
+    ]
     aside = store.entries(1, superseded=True)
     assert {entry.position for entry in aside} == {"3.turn.0.0", "3.fault.0.0"}
     assert next(store.rows("SELECT failures FROM runs"))["failures"] == '["down"]'
