@@ -96,7 +96,14 @@ class _Changes:
         return kept
 
 
-_KEPT = ("title", "description", "type", "patternProperties", "propertyNames", "additionalProperties")
+_KEPT = (
+    "title",
+    "description",
+    "type",
+    "patternProperties",
+    "propertyNames",
+    "additionalProperties",
+)
 
 
 def _is_map(schema: JSON) -> bool:

@@ -145,7 +145,8 @@ def _wrong_word(
         value = part.validator_value
         words += value if part.validator == "enum" else [value] * (part.validator == "const")
     close = nearest(error.instance, words) if isinstance(error.instance, str) else None
-    wrong = f"{_wanted(error)}, got {got(error.instance)}"
+    wanted = _wanted(error) or f"one of {_or(words)} is wanted"
+    wrong = f"{wanted}, got {got(error.instance)}"
     return Problem(path=path, wrong=wrong, cure=f"did you mean `{close}`?" if close else "")
 
 
@@ -214,6 +215,8 @@ def _tell_branch(
 
 def _wanted(error: ValidationError) -> str:
     title = error.schema.get("title") if isinstance(error.schema, dict) else None
+    if title and "meta-schema" in title:
+        return "a JSON Schema (a map) is wanted"
     if title:
         return f"{title} is wanted"
     types = error.validator_value if error.validator == "type" else []
@@ -390,9 +393,7 @@ def _twice(error: ValidationError, path: SpecPath) -> list[Problem]:
     texts = [json.dumps(item, sort_keys=True) for item in error.instance]
     again = [i for i, text in enumerate(texts) if text in texts[:i]]
     wrong = "stands twice in the list"
-    return [
-        Problem(path=(*path, i), wrong=f"{texts[i]} {wrong}", cure="keep one") for i in again
-    ]
+    return [Problem(path=(*path, i), wrong=f"{texts[i]} {wrong}", cure="keep one") for i in again]
 
 
 def _dependent(error: ValidationError, path: SpecPath) -> list[Problem]:

@@ -52,7 +52,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 def _within(name: str, known: str) -> bool:
     """``max_cap`` and ``cap``: one is a whole word of the other."""
-    return bool(known) and (known in name.split("_") or (len(name) > 2 and name in known.split("_")))
+    return bool(known) and (
+        known in name.split("_") or (len(name) > 2 and name in known.split("_"))
+    )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -361,7 +361,9 @@ def _times(number: int) -> str:
 
 
 def _forbidden(letter: str) -> bool:
-    return letter < " " and letter not in "\t\n\r" or "\x7f" <= letter <= "\x9f" and letter != "\x85"
+    return (
+        letter < " " and letter not in "\t\n\r" or "\x7f" <= letter <= "\x9f" and letter != "\x85"
+    )
 
 
 def _syntax_cure(words: str) -> str:

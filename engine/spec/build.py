@@ -1,0 +1,177 @@
+"""From the normal form to the dataclasses that the compiler and the engine read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.spec.model import (
+    AuthorityLink,
+    EvaluatorUse,
+    ForwardLink,
+    InputField,
+    Limits,
+    Link,
+    Model,
+    Phase,
+    Pool,
+    Price,
+    Role,
+    RoleLimits,
+    Stake,
+    ToolUse,
+    Topology,
+    Trigger,
+)
+from orglab.engine.spec.normal import topology_hash
+
+__all__ = ["build"]
+
+JSON: TypeAlias = Any
+
+_MODEL_FIELDS = (
+    "max_concurrency",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "timeout_seconds",
+)
+_NO_OPTIONS = frozenset(("provider", "model", "params", "price", "faults", *_MODEL_FIELDS))
+
+
+def build(normal: Mapping[str, JSON], folder: Path) -> Topology:
+    """The topology of a normal form whose files lie in ``folder``."""
+    return Topology(
+        name=normal["name"],
+        hash=topology_hash(normal),
+        folder=folder,
+        inputs={name: _input(name, schema) for name, schema in normal["inputs"].items()},
+        models={alias: _model(alias, model, folder) for alias, model in normal["models"].items()},
+        pools={name: _pool(name, pool) for name, pool in normal["pools"].items()},
+        tools={name: _tool(name, tool) for name, tool in normal["tools"].items()},
+        roles={name: _role(name, role) for name, role in normal["roles"].items()},
+        links=tuple(_link(link) for link in normal["links"]),
+        start=tuple(normal["start"]) if "start" in normal else None,
+        output=tuple(normal["output"]),
+        evaluators=tuple(_evaluator(item) for item in normal["evaluators"]),
+        limits=Limits(**_plain(normal["limits"])),
+        templates=_plain(normal["templates"]),
+        normal=normal,
+        description=normal["description"],
+    )
+
+
+def _plain(part: Mapping[str, JSON]) -> dict[str, JSON]:
+    return {key: value for key, value in part.items() if not key.startswith("x-")}
+
+
+def _input(name: str, schema: Mapping[str, JSON]) -> InputField:
+    plain = {key: value for key, value in schema.items() if key != "optional"}
+    file = schema.get("format") == "file"
+    return InputField(name=name, schema=plain, optional=schema["optional"], file=file)
+
+
+def _model(alias: str, model: Mapping[str, JSON], folder: Path) -> Model:
+    plain = _plain(model)
+    options = {key: value for key, value in plain.items() if key not in _NO_OPTIONS}
+    if "file" in options:
+        options["file"] = str((folder / options["file"]).resolve())
+    return Model(
+        alias=alias,
+        provider=plain["provider"],
+        model=plain["model"],
+        params=plain["params"],
+        options=options,
+        price=Price(**_plain(plain["price"])) if "price" in plain else None,
+        faults=plain["faults"],
+        **{key: plain[key] for key in _MODEL_FIELDS if key in plain},
+    )
+
+
+def _pool(name: str, pool: Mapping[str, JSON]) -> Pool:
+    return Pool(name=name, **{**_plain(pool), "members": tuple(pool["members"])})
+
+
+def _tool(name: str, tool: Mapping[str, JSON]) -> ToolUse:
+    return ToolUse(name=name, use=tool["use"], settings=_plain(tool["with"]))
+
+
+def _evaluator(item: Mapping[str, JSON]) -> EvaluatorUse:
+    name, arguments = next(iter(item.items()))
+    return EvaluatorUse(use=name, arguments=_plain(arguments))
+
+
+def _role(name: str, role: Mapping[str, JSON]) -> Role:
+    model = role.get("model")
+    return Role(
+        name=name,
+        system=role["system"],
+        prompt=role.get("prompt"),
+        vars=role["vars"],
+        model=model if isinstance(model, str) else None,
+        pool=model["pool"] if isinstance(model, dict) else None,
+        tools=tuple(role["tools"]),
+        sees=tuple(role["sees"]),
+        output=role.get("output"),
+        join=role["join"],
+        replicas=role["replicas"],
+        on_error=role["on_error"],
+        limits=RoleLimits(**_plain(role["limits"])),
+    )
+
+
+# -- links
+
+
+def _link(link: Mapping[str, JSON]) -> Link:
+    return _forward(link) if link["kind"] == "forward" else _authority(link)
+
+
+def _forward(link: Mapping[str, JSON]) -> ForwardLink:
+    when = link.get("when")
+    if isinstance(when, dict):
+        when = {field: tuple(values) for field, values in when.items()}
+    return ForwardLink(
+        id=link["id"],
+        source=link["from"],
+        target=link["to"],
+        when=when,
+        cap=link.get("cap"),
+        on_cap=link.get("on_cap", "stop"),
+    )
+
+
+def _authority(link: Mapping[str, JSON]) -> AuthorityLink:
+    stake = link.get("stake")
+    return AuthorityLink(
+        id=link["id"],
+        source=link["from"],
+        targets=tuple(link["to"]),
+        cap=link["cap"],
+        phases=tuple(
+            Phase(actions=tuple(phase["actions"]), prompt=phase.get("prompt"))
+            for phase in link["review"]
+        ),
+        sees=link["sees"],
+        trigger=_trigger(link["trigger"]),
+        directive=link.get("directive"),
+        target=link.get("target"),
+        reviews=link.get("reviews"),
+        on_cap=link["on_cap"],
+        stake=Stake(**{key: float(value) for key, value in _plain(stake).items()})
+        if stake
+        else None,
+    )
+
+
+def _trigger(trigger: JSON) -> Trigger:
+    if isinstance(trigger, str):
+        return Trigger(kind="never" if trigger == "never" else "judgement")
+    if "probability" in trigger:
+        return Trigger(kind="coin", probability=float(trigger["probability"]))
+    return Trigger(
+        kind="checks",
+        checks=tuple(_evaluator(item) for item in trigger["checks"]),
+        voice=trigger["voice"],
+        action=trigger["action"],
+    )

@@ -1,0 +1,80 @@
+"""``--models FILE``: another catalogue in the place of a document's ``models``.
+
+So one spec runs simulated, local or hosted: every alias that the document uses is looked up in the
+catalogue, and an entry called ``default`` serves each alias that the catalogue lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from orglab.engine.spec.extension import Located
+from orglab.engine.spec.fault import SpecPath
+from orglab.engine.spec.marks import Place
+from orglab.engine.spec.names import maps
+from orglab.engine.spec.patch import patched
+
+__all__ = ["DEFAULT_ALIAS", "swapped"]
+
+JSON: TypeAlias = Any
+
+DEFAULT_ALIAS: Final = "default"
+"""The catalogue's entry that serves every alias it has no entry for."""
+
+
+def swapped(document: Located, catalogue: Located) -> Located:
+    """``document`` with the models of ``catalogue``."""
+    declared = document.data.get("models")
+    own = list(declared) if isinstance(declared, dict) else []
+    data = _settled(document.data, own, catalogue.data)
+    wanted = dict.fromkeys([*own, *_used(data), *catalogue.data])
+    served = {alias: _serving(alias, catalogue.data) for alias in wanted}
+    there = {alias: entry for alias, entry in served.items() if entry is not None}
+    models = {alias: catalogue.data[entry] for alias, entry in there.items()}
+    place = Place(catalogue.place.mark, _keys(there, catalogue), _children(there, catalogue))
+    children = {**(document.place.children or {}), "models": place}
+    keys = {"models": catalogue.place.mark, **(document.place.keys or {})}
+    return Located({**data, "models": models}, Place(document.place.mark, keys, children))
+
+
+def _serving(alias: str, catalogue: Mapping[str, JSON]) -> str | None:
+    if alias in catalogue:
+        return alias
+    return DEFAULT_ALIAS if DEFAULT_ALIAS in catalogue else None
+
+
+def _keys(there: Mapping[str, str], catalogue: Located) -> dict[str, Any]:
+    keys = catalogue.place.keys or {}
+    return {alias: keys.get(entry, catalogue.place.mark) for alias, entry in there.items()}
+
+
+def _children(there: Mapping[str, str], catalogue: Located) -> dict[str | int, Place]:
+    children = catalogue.place.children or {}
+    return {
+        alias: children.get(entry, Place(catalogue.place.mark)) for alias, entry in there.items()
+    }
+
+
+def _settled(
+    data: Mapping[str, JSON], own: list[str], catalogue: Mapping[str, JSON]
+) -> dict[str, JSON]:
+    """Roles without ``model`` keep the one model of their document, whatever the catalogue adds."""
+    alias = own[0] if len(own) == 1 else DEFAULT_ALIAS if not own else ""
+    if not alias or (not own and DEFAULT_ALIAS not in catalogue):
+        return dict(data)
+    changes: dict[SpecPath, JSON] = {
+        ("roles", name): {**role, "model": alias}
+        for name, role in maps(data.get("roles"))
+        if "model" not in role
+    }
+    found: dict[str, JSON] = dict(patched(data, changes))
+    return found
+
+
+def _used(data: Mapping[str, JSON]) -> list[str]:
+    found = [role.get("model") for _, role in maps(data.get("roles"))]
+    for _, pool in maps(data.get("pools")):
+        members = pool.get("members")
+        found += members if isinstance(members, list) else []
+    return [alias for alias in found if isinstance(alias, str)]

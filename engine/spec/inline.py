@@ -1,0 +1,65 @@
+"""Text files put in the place of ``{file: …}``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from orglab.engine.spec.confine import FileRefused, confined_file, read_confined_text
+from orglab.engine.spec.fault import Problem, SpecPath
+from orglab.engine.spec.marks import Marks
+from orglab.engine.spec.names import items
+from orglab.engine.spec.patch import patched
+from orglab.engine.spec.source import Sources, file_of
+
+__all__ = ["inlined_texts"]
+
+JSON: TypeAlias = Any
+
+
+def inlined_texts(
+    data: Mapping[str, JSON], marks: Marks, sources: Sources
+) -> tuple[dict[str, JSON], list[Problem]]:
+    """``data`` with each ``{file: …}`` of a text read; a file that cannot be read gives no text."""
+    problems: list[Problem] = []
+    texts: dict[SpecPath, JSON] = {}
+    known: dict[tuple[str, str], str] = {}
+    for path, name in _named_files(data):
+        key = (marks.value((*path, "file")).file, name)
+        try:
+            if key not in known:
+                known[key] = _read(name, key[0], sources)
+            texts[path] = known[key]
+        except FileRefused as refused:
+            problems.append(Problem(path=(*path, "file"), wrong=f"{name}: {refused}"))
+            texts[path] = ""
+    found: dict[str, JSON] = patched(data, texts)
+    return found, problems
+
+
+def _read(name: str, shown: str, sources: Sources) -> str:
+    origin = sources.origin(shown)
+    return read_confined_text(confined_file(name, folder=origin.folder, root=origin.root))
+
+
+def _named_files(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, str]]:
+    for path, value in _texts(data):
+        name = file_of(value)
+        if name is not None:
+            yield path, name
+
+
+def _texts(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, JSON]]:
+    """Every place of a text that may be a file."""
+    for name, role in items(data.get("roles")):
+        if isinstance(role, dict):
+            for key in ("system", "prompt"):
+                yield ("roles", name, key), role.get(key)
+    for name, text in items(data.get("templates")):
+        yield ("templates", name), text
+    for index, link in items(data.get("links")):
+        if isinstance(link, dict):
+            yield ("links", index, "directive"), link.get("directive")
+            for number, phase in items(link.get("review")):
+                if isinstance(phase, dict):
+                    yield ("links", index, "review", number, "prompt"), phase.get("prompt")

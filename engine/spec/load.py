@@ -1,0 +1,291 @@
+"""Loading a spec: a file -> its normal form and topology, and every fault in one go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.spec.build import build
+from orglab.engine.spec.catalogue import swapped
+from orglab.engine.spec.confine import FileRefused, content_hash, read_limited
+from orglab.engine.spec.extension import Located
+from orglab.engine.spec.fault import Fault, Problem, SpecPath
+from orglab.engine.spec.inline import inlined_texts
+from orglab.engine.spec.json_schema import schema_problems
+from orglab.engine.spec.marks import Mark, Marks, Place
+from orglab.engine.spec.model import Topology
+from orglab.engine.spec.names import maps, name_problems
+from orglab.engine.spec.normal import normal_form
+from orglab.engine.spec.override import apply_overrides
+from orglab.engine.spec.patch import patched
+from orglab.engine.spec.plugins import PluginCheck, evaluator_places, spread
+from orglab.engine.spec.schema import KINDS, NOT_YET
+from orglab.engine.spec.shape import shape_problems
+from orglab.engine.spec.sound import sound_parts
+from orglab.engine.spec.source import Sources
+from orglab.engine.spec.words import did_you_mean, got, quoted
+
+__all__ = ["Loaded", "load", "load_text"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(kw_only=True)
+class Loaded:
+    """A loaded document.
+
+    Attributes:
+        file: The file as the user named it.
+        kind: ``topology``, ``experiment`` or ``sweep``.
+        normal: The normal form; None where there are faults.
+        topology: The topology; where there are faults, one of the sound parts, so that its graph
+            can be checked too; None where none can be built.
+        partial: The topology lacks what the faults blame: what merely follows from a missing part
+            is no fault.
+        problems: What is wrong, in no order.
+    """
+
+    file: str
+    kind: str
+    normal: Mapping[str, JSON] | None = None
+    topology: Topology | None = None
+    partial: bool = False
+    problems: list[Problem] = field(default_factory=list)
+    _marks: Marks
+    _located: dict[Problem, list[Fault]] = field(default_factory=dict)
+    _links: list[int] = field(default_factory=list)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Every fault with its place: this file's first, then others', each in order of lines."""
+        found: dict[Fault, None] = {}
+        for problem in self.problems:
+            known = self._located.get(problem) or [self.locate(problem)]
+            found.update(dict.fromkeys(known))
+        return sorted(found, key=self._order)
+
+    def locate(self, problem: Problem) -> Fault:
+        """The place of a problem, also of one that a check of ``topology`` found."""
+        if problem in self._located:
+            return self._located[problem][0]
+        if problem not in self.problems:
+            problem = replace(problem, path=self._written(problem.path))
+        marks = self._marks
+        mark = marks.key(problem.path) if problem.at_key else marks.value(problem.path)
+        return Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+
+    def _written(self, path: SpecPath) -> SpecPath:
+        """A path in ``topology`` as one in the document, where a partial topology lacks links."""
+        if len(path) > 1 and path[0] == "links" and isinstance(path[1], int):
+            known = self._links
+            return ("links", known[path[1]], *path[2:]) if path[1] < len(known) else path
+        return path
+
+    def _order(self, fault: Fault) -> tuple[bool, str, int, int, str]:
+        return (fault.file != self.file, fault.file, fault.line, fault.column, str(fault))
+
+
+def load(
+    path: Path,
+    *,
+    overrides: Mapping[str, JSON] | None = None,
+    models: Path | None = None,
+    shown_as: str | None = None,
+) -> Loaded:
+    """Loads a spec with all that it extends and names.
+
+    Args:
+        path: The file. What it names stays in its folder.
+        overrides: Values by path, such as ``{"links.oversight.cap": 0}``; null removes.
+        models: A catalogue in place of the document's ``models``; its entry ``default`` serves
+            every alias it lacks.
+        shown_as: The file's name in faults; default: the path as given.
+
+    Returns:
+        The document, or its faults; it never raises for what a file holds.
+    """
+    shown = shown_as or str(path)
+    sources = Sources(folder=path.parent, shown_folder=os.path.dirname(shown))  # noqa: PTH120
+    try:
+        content = read_limited(path)
+    except FileRefused as refused:
+        problem = Problem(path=(), wrong=str(refused))
+        return _unread(shown, [Fault(file=shown, line=0, column=0, problem=problem)])
+    document = sources.document(content, shown, path)
+    return _Loading(sources, shown, path.stem).run(document, overrides or {}, models)
+
+
+def load_text(
+    text: str,
+    folder: Path,
+    name: str,
+    *,
+    overrides: Mapping[str, JSON] | None = None,
+    models: Path | None = None,
+) -> Loaded:
+    """Loads a spec from text, as if it lay in ``folder`` under ``name``; see ``load``."""
+    sources = Sources(folder=folder)
+    document = sources.document(text.encode("utf-8", "surrogatepass"), name, None)
+    return _Loading(sources, name, Path(name).stem).run(document, overrides or {}, models)
+
+
+def _unread(shown: str, faults: list[Fault]) -> Loaded:
+    loaded = Loaded(file=shown, kind="topology", _marks=Marks(Place(Mark(shown, 1, 1))))
+    _add_located(loaded, faults)
+    return loaded
+
+
+def _add_located(loaded: Loaded, faults: list[Fault]) -> None:
+    for fault in faults:
+        loaded.problems.append(fault.problem)
+        loaded._located.setdefault(fault.problem, []).append(fault)  # noqa: SLF001 - own class
+
+
+class _Loading:
+    """One load, step by step."""
+
+    def __init__(self, sources: Sources, shown: str, stem: str) -> None:
+        self.sources = sources
+        self.shown = shown
+        self.stem = stem
+        self.problems: list[Problem] = []
+        self.catalogue = ""
+
+    def run(
+        self, document: Located | None, overrides: Mapping[str, JSON], models: Path | None
+    ) -> Loaded:
+        if document is None or not self.sources.whole:
+            return _unread(self.shown, self.sources.faults)
+        kind = self._kind(document.data)
+        if kind in NOT_YET:
+            return self._done(kind, document)
+        document = self._changed(document, overrides, models)
+        data = self._checked(document)
+        loaded = self._done("topology", document)
+        self._build(loaded, data)
+        return loaded
+
+    def _kind(self, data: Mapping[str, JSON]) -> str:
+        kind = data.get("kind")
+        if kind in NOT_YET:
+            wrong = f"the kind {kind} is not runnable yet in this version"
+            self.problems.append(Problem(path=("kind",), wrong=wrong, expected="only topology is"))
+            return str(kind)
+        if "kind" not in data:
+            problem = Problem(
+                path=("kind",), wrong="kind is missing", cure="write `kind: topology`"
+            )
+            self.problems.append(problem)
+        elif kind != "topology":
+            name = quoted(kind) if isinstance(kind, str) else got(kind)
+            cure = did_you_mean(str(kind), KINDS)
+            wrong = f"{name} is none of {', '.join(KINDS)}"
+            self.problems.append(Problem(path=("kind",), wrong=wrong, cure=cure))
+        return "topology"
+
+    def _changed(
+        self, document: Located, overrides: Mapping[str, JSON], models: Path | None
+    ) -> Located:
+        if models is not None:
+            self.catalogue = str(models)
+            catalogue = self.sources.catalogue(models, self.catalogue)
+            if catalogue is not None:
+                document = swapped(document, catalogue)
+        return apply_overrides(document, overrides, self.sources.tell)
+
+    def _checked(self, document: Located) -> dict[str, JSON]:
+        """Every check of the document; its data with texts, arguments and paths put in."""
+        marks = Marks(document.place)
+        found, problems = inlined_texts(document.data, marks, self.sources)
+        self.problems += problems
+        known = {p.path for p in self.problems if p.path == ("kind",)}
+        self.problems += [p for p in shape_problems(found) if p.path not in known]
+        self.problems += name_problems(
+            found, models_known=self.sources.models_known, catalogue=self.catalogue
+        )
+        self.problems += _schemas(found)
+        self.plugins = PluginCheck(
+            marks=marks, sources=self.sources, problems=self.problems, files={}, arguments={}
+        )
+        self.plugins.document(found)
+        return self._settled(found)
+
+    def _settled(self, data: dict[str, JSON]) -> dict[str, JSON]:
+        """Evaluators' short forms spread out; paths of data files relative to the spec's folder."""
+        changes: dict[SpecPath, JSON] = {}
+        for path, item, _ in evaluator_places(data):
+            named = spread(item)
+            if named is not None and path in self.plugins.arguments:
+                name, _ = named
+                changes[path] = {name: self._with_files(path, name)}
+        for path, file in self.plugins.files.items():
+            if path[0] in {"tools", "models"}:
+                changes[path] = self._relative(file)
+        found: dict[str, JSON] = patched(data, changes)
+        return found
+
+    def _with_files(self, path: SpecPath, name: str) -> dict[str, JSON]:
+        arguments = dict(self.plugins.arguments[path])
+        for where, file in self.plugins.files.items():
+            if where[: len(path) + 1] == (*path, name) and where[-1] in arguments:
+                arguments[str(where[-1])] = self._relative(file)
+        return arguments
+
+    def _relative(self, file: Path) -> str:
+        return Path(os.path.relpath(file, self.sources.folder.resolve())).as_posix()
+
+    # -- the result
+
+    def _done(self, kind: str, document: Located) -> Loaded:
+        loaded = Loaded(file=self.shown, kind=kind, _marks=Marks(document.place))
+        loaded.problems += self.problems
+        _add_located(loaded, self.sources.faults)
+        loaded.problems = list(dict.fromkeys(loaded.problems))
+        return loaded
+
+    def _build(self, loaded: Loaded, data: dict[str, JSON]) -> None:
+        hashes = self._hashes(loaded)
+        if not loaded.problems:
+            loaded._links = list(range(len(data.get("links", []))))  # noqa: SLF001 - own class
+        else:
+            sound = sound_parts(data, loaded.problems)
+            if sound.data is None:
+                return
+            data, loaded._links, loaded.partial = sound.data, sound.links, True  # noqa: SLF001
+        normal = normal_form(data, name=self.stem, files=hashes)
+        loaded.normal = None if loaded.problems else normal
+        loaded.topology = build(normal, self.sources.folder.resolve())
+
+    def _hashes(self, loaded: Loaded) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for path, file in self.plugins.files.items():
+            try:
+                found[self._relative(file)] = content_hash(file)
+            except FileRefused as refused:
+                loaded.problems.append(Problem(path=path, wrong=str(refused)))
+        return found
+
+
+def _schemas(data: Mapping[str, JSON]) -> list[Problem]:
+    """Faults of the JSON Schemas that the author wrote."""
+    found: list[Problem] = []
+    for name, role in maps(data.get("roles")):
+        output = role.get("output")
+        if isinstance(output, dict):
+            found += _output(output, ("roles", name, "output"))
+    for name, schema in maps(data.get("inputs")):
+        found += schema_problems(schema, ("inputs", name), also=frozenset({"optional"}))
+    return found
+
+
+def _output(schema: Mapping[str, JSON], path: SpecPath) -> list[Problem]:
+    found = schema_problems(schema, path)
+    kind = schema.get("type", "object")
+    if not found and kind != "object":
+        wrong = f"a structured output is an object, got {got(kind)}"
+        cure = "write `type: object` with `properties`"
+        found.append(Problem(path=(*path, "type"), wrong=wrong, cure=cure))
+    return found

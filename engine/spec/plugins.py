@@ -1,0 +1,304 @@
+"""Settings of plugins against the plugins themselves: tools, evaluators, providers."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from orglab.engine.spec.confine import FileRefused, confined_file
+from orglab.engine.spec.fault import Problem, SpecPath
+from orglab.engine.spec.marks import Marks
+from orglab.engine.spec.names import items, maps
+from orglab.engine.spec.schema import definition
+from orglab.engine.spec.source import Sources
+from orglab.engine.spec.words import did_you_mean, got, nearest
+from orglab.evaluators.base import OutputEvaluator
+from orglab.providers.registry import Group, load_plugin, plugin_names
+
+__all__ = ["PluginCheck", "evaluator_places", "is_template", "named_files", "spread"]
+
+JSON: TypeAlias = Any
+
+_WORDS: Mapping[Group, str] = {
+    "orglab.providers": "provider",
+    "orglab.evaluators": "evaluator",
+    "orglab.tools": "tool",
+}
+
+_BASIC: Mapping[Any, tuple[type, ...]] = {
+    str: (str,),
+    int: (int,),
+    float: (int, float),
+    bool: (bool,),
+    type(None): (type(None),),
+}
+
+_TYPE_WORDS: Mapping[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Path: "the path of a file",
+}
+
+
+def is_template(value: JSON) -> bool:
+    """Whether a setting is rendered before it is used, so that its value is not known yet."""
+    return isinstance(value, str) and ("{{" in value or "{%" in value)
+
+
+def evaluator_places(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, JSON, bool]]:
+    """Every evaluator written in a document: its path, itself, whether it is a check."""
+    for index, item in items(data.get("evaluators")):
+        if isinstance(index, int):
+            yield ("evaluators", index), item, False
+    for number, link in maps(data.get("links")):
+        trigger = link.get("trigger")
+        for index, item in items(trigger.get("checks") if isinstance(trigger, dict) else None):
+            if isinstance(index, int):
+                yield ("links", number, "trigger", "checks", index), item, True
+
+
+def spread(item: JSON) -> tuple[str, JSON] | None:
+    """An evaluator's name and what stands beside it; None where the form is wrong."""
+    if isinstance(item, str):
+        return item, {}
+    if isinstance(item, dict) and len(item) == 1:
+        name, value = next(iter(item.items()))
+        return name, value
+    return None
+
+
+def named_files(settings: Mapping[str, JSON], hints: Mapping[str, Any]) -> list[str]:
+    """Names of settings that are files and whose path stands there (no template)."""
+    return [
+        name
+        for name, value in settings.items()
+        if isinstance(value, str) and _is_path(hints.get(name)) and not is_template(value)
+    ]
+
+
+@dataclass(kw_only=True)
+class PluginCheck:
+    """Checks what a document says to plugins, and finds the files it names.
+
+    Attributes:
+        marks: Where each part was written, which tells what its paths are relative to.
+        sources: The files that were read.
+        problems: What is wrong.
+        files: The real path of each file that a setting names, by the setting's path.
+        arguments: The arguments of each evaluator by its path, short forms spread out.
+    """
+
+    marks: Marks
+    sources: Sources
+    problems: list[Problem]
+    files: dict[SpecPath, Path]
+    arguments: dict[SpecPath, Mapping[str, JSON]]
+
+    # -- what a document holds
+
+    def document(self, data: Mapping[str, JSON]) -> None:
+        """Checks tools, evaluators, checks and models of a document."""
+        for name, tool in maps(data.get("tools")):
+            self._tool(tool, ("tools", name))
+        roles = data.get("roles")
+        for path, item, check in evaluator_places(data):
+            self._evaluator(item, path, list(roles) if isinstance(roles, dict) else [], check=check)
+        for alias, model in maps(data.get("models")):
+            self._model(model, ("models", alias))
+
+    def _tool(self, tool: Mapping[str, JSON], path: SpecPath) -> None:
+        settings = tool.get("with", {})
+        cls = self._plugin("orglab.tools", tool.get("use"), (*path, "use"))
+        if cls is not None and isinstance(settings, dict):
+            self._settings(cls, settings, (*path, "with"))
+
+    def _evaluator(self, item: JSON, path: SpecPath, roles: Sequence[str], *, check: bool) -> None:
+        named = spread(item)
+        if named is None:
+            return
+        name, value = named
+        inner = path if isinstance(item, str) else (*path, name)
+        cls = self._plugin("orglab.evaluators", name, inner, at_key=not isinstance(item, str))
+        if cls is None:
+            return
+        arguments = self._arguments(cls, name, value, inner)
+        self.arguments[path] = arguments
+        if check and not issubclass(cls, OutputEvaluator):
+            wrong = f"`{name}` measures whole runs, so it cannot be a check of one output"
+            self._tell(inner, wrong, cure="choose another, or put it under `evaluators`")
+        self._settings(cls, arguments, inner if isinstance(value, dict) else (*inner,))
+        self._role_argument(cls, arguments, inner, roles)
+
+    def _role_argument(
+        self, cls: type, arguments: Mapping[str, JSON], path: SpecPath, roles: Sequence[str]
+    ) -> None:
+        role = arguments.get("role")
+        names = issubclass(cls, OutputEvaluator)
+        if names and isinstance(role, str) and role not in roles and not is_template(role):
+            cure = did_you_mean(role, roles)
+            self._tell((*path, "role"), f"there is no role `{role}`", cure=cure)
+
+    def _arguments(self, cls: type, name: str, value: JSON, path: SpecPath) -> Mapping[str, JSON]:
+        """``{name: arg}`` sets the first field of the evaluator's own."""
+        if isinstance(value, dict):
+            return value
+        inherited = {field.name for field in fields(OutputEvaluator)}
+        own = [field.name for field in _fields(cls) if field.name not in inherited]
+        if not own:
+            self._tell(path, f"`{name}` takes no argument", cure=f"write `{name}` alone")
+            return {}
+        return {own[0]: value}
+
+    # -- models
+
+    def _model(self, model: Mapping[str, JSON], path: SpecPath) -> None:
+        cls = self._plugin("orglab.providers", model.get("provider"), (*path, "provider"))
+        if cls is None:
+            return
+        self._options(cls, model, path)
+        allowed = cls.parameters
+        params = model.get("params")
+        for name in params if isinstance(params, dict) and allowed is not None else ():
+            if name not in allowed:
+                wrong = f"`{model['provider']}` takes no parameter `{name}`"
+                cure = did_you_mean(name, sorted(allowed))
+                self._tell((*path, "params", name), wrong, cure=cure, at_key=True)
+
+    def _options(self, cls: type, model: Mapping[str, JSON], path: SpecPath) -> None:
+        """Keys beyond those that every model has: by the provider's ``options``, if it has any."""
+        common = [key for key in definition("model")["properties"] if key != "file"]
+        options = getattr(cls, "options", None)
+        for key, value in model.items():
+            if key in common or key.startswith("x-") or (options and key in options):
+                pass
+            elif options is not None or nearest(key, common):
+                cure = did_you_mean(key, [*common, *sorted(options or ())])
+                self._tell((*path, key), f"unknown key {key}", cure=cure, at_key=True)
+            if key == "file" and isinstance(value, str):
+                self._file(value, (*path, key))
+
+    # -- plugins and their fields
+
+    def _plugin(
+        self, group: Group, name: JSON, path: SpecPath, *, at_key: bool = False
+    ) -> type[Any] | None:
+        if not isinstance(name, str):
+            return None
+        what = _WORDS[group]
+        names = plugin_names(group)
+        if name not in names:
+            wrong = f"no {what} `{name}` is installed"
+            self._tell(path, wrong, cure=did_you_mean(name, names), at_key=at_key)
+            return None
+        try:
+            return load_plugin(group, name)
+        except (ImportError, AttributeError) as error:
+            words = " ".join(str(error).split())
+            self._tell(path, f"the {what} `{name}` cannot be loaded: {words}", at_key=at_key)
+            return None
+
+    def _settings(self, cls: type, settings: Mapping[str, JSON], path: SpecPath) -> None:
+        if not is_dataclass(cls):
+            return
+        known = {field.name: field for field in _fields(cls)}
+        hints = _hints(cls)
+        for name, value in settings.items():
+            if name not in known:
+                if not name.startswith("x-"):
+                    cure = did_you_mean(name, known)
+                    self._tell((*path, name), f"unknown key {name}", cure=cure, at_key=True)
+            elif not is_template(value):
+                self._value(hints.get(name, Any), value, (*path, name))
+        for name, field in known.items():
+            if name not in settings and _is_required(field):
+                self._tell((*path, name), f"{name} is missing", _wanted(hints.get(name, Any)))
+
+    def _value(self, hint: Any, value: JSON, path: SpecPath) -> None:
+        if _is_path(hint) and isinstance(value, str):
+            self._file(value, path)
+        elif not _fits(hint, value):
+            self._tell(path, f"{_wanted(hint)}, got {got(value)}")
+
+    def _file(self, name: str, path: SpecPath) -> None:
+        origin = self.sources.origin(self.marks.value(path).file)
+        try:
+            self.files[path] = confined_file(name, folder=origin.folder, root=origin.root)
+        except FileRefused as refused:
+            self._tell(path, f"{name}: {refused}")
+
+    def _tell(
+        self,
+        path: SpecPath,
+        wrong: str,
+        expected: str = "",
+        cure: str = "",
+        *,
+        at_key: bool = False,
+    ) -> None:
+        self.problems.append(
+            Problem(path=path, wrong=wrong, expected=expected, cure=cure, at_key=at_key)
+        )
+
+
+def _fields(cls: type) -> list[Field[Any]]:
+    return [field for field in fields(cls) if field.init] if is_dataclass(cls) else []
+
+
+def _is_required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _hints(cls: type) -> Mapping[str, Any]:
+    """Types of the fields; none where a plugin's annotations cannot be resolved."""
+    try:
+        return get_type_hints(cls)
+    except (NameError, TypeError):
+        return {}
+
+
+def _is_path(hint: Any) -> bool:
+    return hint is Path or (_is_union(hint) and Path in get_args(hint))
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in {Union, types.UnionType}
+
+
+def _wanted(hint: Any) -> str:
+    parts = [part for part in (get_args(hint) if _is_union(hint) else (hint,)) if part is not None]
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(map(str, get_args(hint)))} is wanted"
+    words = [_word(part) for part in parts if part is not type(None)]
+    return f"{' or '.join(words)} is wanted" if all(words) and words else ""
+
+
+def _word(hint: Any) -> str:
+    if hint in _TYPE_WORDS:
+        return _TYPE_WORDS[hint]
+    origin = get_origin(hint) or hint
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "a map"
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return "a list"
+    return ""
+
+
+def _fits(hint: Any, value: JSON) -> bool:
+    """Whether a value may stand in a field; True for types that we do not know."""
+    if _is_union(hint):
+        return any(_fits(part, value) for part in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if hint in _BASIC:
+        return isinstance(value, _BASIC[hint]) and (hint is bool or not isinstance(value, bool))
+    origin = get_origin(hint) or hint
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, dict)
+    if isinstance(origin, type) and issubclass(origin, Sequence | frozenset | set):
+        return isinstance(value, list)
+    return True
