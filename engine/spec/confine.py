@@ -54,7 +54,7 @@ def confined_file(name: str, *, folder: Path, root: Path) -> Path:
 
 
 def read_confined_text(path: Path) -> str:
-    """The text of a file, with ``\\n`` at the end of lines and without a byte order mark.
+    """The text of a file, lines ended by line feeds alone, without a byte order mark.
 
     Raises:
         FileRefused: It is too large, not UTF-8, or cannot be read.

@@ -9,7 +9,7 @@ from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.marks import Mark, Place
 from orglab.engine.spec.words import did_you_mean
 
-__all__ = ["Located", "OWN_FIELDS", "link_id", "merged"]
+__all__ = ["OWN_FIELDS", "Located", "link_id", "merged"]
 
 JSON: TypeAlias = Any
 

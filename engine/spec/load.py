@@ -159,6 +159,11 @@ class _Loading:
     ) -> Loaded:
         if document is None or not self.sources.whole:
             return _unread(self.shown, self.sources.faults)
+        if _is_catalogue(document.data):
+            wrong = "this is a catalogue of models, not a topology"
+            cure = f"give it to a topology: `--models {self.shown}`"
+            self.problems.append(Problem(path=(), wrong=wrong, cure=cure))
+            return self._done("topology", document)
         kind = self._kind(document.data)
         if kind in NOT_YET:
             return self._done(kind, document)
@@ -267,6 +272,14 @@ class _Loading:
             except FileRefused as refused:
                 loaded.problems.append(Problem(path=path, wrong=str(refused)))
         return found
+
+
+def _is_catalogue(data: Mapping[str, JSON]) -> bool:
+    """A map of models alone, bare or under ``models``."""
+    models = data.get("models") if list(data) == ["models"] else data
+    if not isinstance(models, dict) or not models or "kind" in data:
+        return False
+    return all(isinstance(part, dict) and "provider" in part for part in models.values())
 
 
 def _schemas(data: Mapping[str, JSON]) -> list[Problem]:

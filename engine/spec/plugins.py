@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -14,19 +15,24 @@ from orglab.engine.spec.marks import Marks
 from orglab.engine.spec.names import items, maps
 from orglab.engine.spec.schema import definition
 from orglab.engine.spec.source import Sources
-from orglab.engine.spec.words import did_you_mean, got, nearest
+from orglab.engine.spec.words import did_you_mean, got
 from orglab.evaluators.base import OutputEvaluator
 from orglab.providers.registry import Group, load_plugin, plugin_names
 
 __all__ = ["PluginCheck", "evaluator_places", "is_template", "named_files", "spread"]
 
 JSON: TypeAlias = Any
+_Hint: TypeAlias = Any
+"""What stands after the colon of a field: a type, a union, a generic."""
 
 _WORDS: Mapping[Group, str] = {
     "orglab.providers": "provider",
     "orglab.evaluators": "evaluator",
     "orglab.tools": "tool",
 }
+
+_SURE = 0.8
+"""How near a key must be to a common one to be a misspelling, where options are not declared."""
 
 _BASIC: Mapping[Any, tuple[type, ...]] = {
     str: (str,),
@@ -176,7 +182,7 @@ class PluginCheck:
         for key, value in model.items():
             if key in common or key.startswith("x-") or (options and key in options):
                 pass
-            elif options is not None or nearest(key, common):
+            elif options is not None or get_close_matches(key, common, n=1, cutoff=_SURE):
                 cure = did_you_mean(key, [*common, *sorted(options or ())])
                 self._tell((*path, key), f"unknown key {key}", cure=cure, at_key=True)
             if key == "file" and isinstance(value, str):
@@ -218,7 +224,7 @@ class PluginCheck:
             if name not in settings and _is_required(field):
                 self._tell((*path, name), f"{name} is missing", _wanted(hints.get(name, Any)))
 
-    def _value(self, hint: Any, value: JSON, path: SpecPath) -> None:
+    def _value(self, hint: _Hint, value: JSON, path: SpecPath) -> None:
         if _is_path(hint) and isinstance(value, str):
             self._file(value, path)
         elif not _fits(hint, value):
@@ -261,15 +267,15 @@ def _hints(cls: type) -> Mapping[str, Any]:
         return {}
 
 
-def _is_path(hint: Any) -> bool:
+def _is_path(hint: _Hint) -> bool:
     return hint is Path or (_is_union(hint) and Path in get_args(hint))
 
 
-def _is_union(hint: Any) -> bool:
+def _is_union(hint: _Hint) -> bool:
     return get_origin(hint) in {Union, types.UnionType}
 
 
-def _wanted(hint: Any) -> str:
+def _wanted(hint: _Hint) -> str:
     parts = [part for part in (get_args(hint) if _is_union(hint) else (hint,)) if part is not None]
     if get_origin(hint) is Literal:
         return f"one of {', '.join(map(str, get_args(hint)))} is wanted"
@@ -277,7 +283,7 @@ def _wanted(hint: Any) -> str:
     return f"{' or '.join(words)} is wanted" if all(words) and words else ""
 
 
-def _word(hint: Any) -> str:
+def _word(hint: _Hint) -> str:
     if hint in _TYPE_WORDS:
         return _TYPE_WORDS[hint]
     origin = get_origin(hint) or hint
@@ -288,7 +294,7 @@ def _word(hint: Any) -> str:
     return ""
 
 
-def _fits(hint: Any, value: JSON) -> bool:
+def _fits(hint: _Hint, value: JSON) -> bool:
     """Whether a value may stand in a field; True for types that we do not know."""
     if _is_union(hint):
         return any(_fits(part, value) for part in get_args(hint))

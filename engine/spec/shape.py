@@ -6,19 +6,20 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
-
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.schema import definition
-from orglab.engine.spec.words import did_you_mean, got, listed, nearest, quoted
+from orglab.engine.spec.words import did_you_mean, got, nearest, quoted
 
 __all__ = ["shape_problems", "tell", "validator"]
 
 JSON: TypeAlias = Any
+_Error: TypeAlias = Any
+"""A ``ValidationError``: its stubs allow "unset" for each attribute, which a raised one never is."""
 
 _WANTED: Final[Mapping[str, str]] = {
     "string": "text",
@@ -36,7 +37,7 @@ _YES_NO: Final[Mapping[str, str]] = {
 }
 
 
-def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
+def _pattern(_: object, pattern: str, instance: JSON, __: object) -> Iterator[_Error]:
     """``pattern`` of our own schemas: anchored ones do not forgive a line break at the end."""
     if isinstance(instance, str) and (
         not re.search(pattern, instance) or (pattern.endswith("$") and instance.endswith("\n"))
@@ -44,11 +45,20 @@ def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Validatio
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-_Validator: Final[Any] = extend(Draft202012Validator, {"pattern": _pattern})
+class _Checks(Protocol):
+    """What is used of a validator."""
+
+    def iter_errors(self, instance: JSON) -> Iterator[_Error]:
+        """Every error of an instance."""
+
+
+_Validator: Final[Callable[[JSON], _Checks]] = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {"pattern": _pattern}
+)
 
 
 @cache
-def validator(name: str) -> Any:
+def validator(name: str) -> _Checks:
     """A validator of one definition of the topology schema, references resolved beforehand."""
     return _Validator(_inlined(definition(name)))
 
@@ -70,7 +80,7 @@ def shape_problems(data: JSON, name: str = "topology", at: SpecPath = ()) -> lis
     return tell(validator(name).iter_errors(data), at)
 
 
-def tell(errors: Iterable[ValidationError], at: SpecPath = ()) -> list[Problem]:
+def tell(errors: Iterable[_Error], at: SpecPath = ()) -> list[Problem]:
     """Problems in plain words, one a fault."""
     found: dict[Problem, None] = {}
     for error in errors:
@@ -78,7 +88,7 @@ def tell(errors: Iterable[ValidationError], at: SpecPath = ()) -> list[Problem]:
     return list(found)
 
 
-def _problems(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _problems(error: _Error, path: SpecPath) -> list[Problem]:
     if error.validator == "anyOf":
         return _union(error, path)
     if "propertyNames" in error.relative_schema_path:
@@ -90,7 +100,7 @@ def _problems(error: ValidationError, path: SpecPath) -> list[Problem]:
 # -- unions: the branch that the author meant
 
 
-def _union(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _union(error: _Error, path: SpecPath) -> list[Problem]:
     branches = _branches(error)
     meant = {i: branch for i, branch in branches.items() if not _other_type(branch)}
     if not meant:
@@ -108,19 +118,19 @@ def _union(error: ValidationError, path: SpecPath) -> list[Problem]:
     return _tell_branch(error, best, kinds[best], path)
 
 
-def _branches(error: ValidationError) -> dict[int, list[ValidationError]]:
-    found: dict[int, list[ValidationError]] = {}
+def _branches(error: _Error) -> dict[int, list[_Error]]:
+    found: dict[int, list[_Error]] = {}
     for part in error.context or ():
         found.setdefault(int(part.relative_schema_path[0]), []).append(part)
     return found
 
 
-def _other_type(branch: Iterable[ValidationError]) -> bool:
+def _other_type(branch: Iterable[_Error]) -> bool:
     """The branch wants another type of value: text, say, where a map was written."""
     return any(_is_other_type(part) for part in branch if not part.relative_path)
 
 
-def _is_other_type(part: ValidationError) -> bool:
+def _is_other_type(part: _Error) -> bool:
     if part.validator == "type":
         return True
     if part.validator == "anyOf":
@@ -131,15 +141,13 @@ def _is_other_type(part: ValidationError) -> bool:
     return False
 
 
-def _is_scalar(branch: Iterable[ValidationError]) -> bool:
+def _is_scalar(branch: Iterable[_Error]) -> bool:
     return all(part.validator in {"enum", "const", "pattern"} for part in branch) and not any(
         part.relative_path for part in branch
     )
 
 
-def _wrong_word(
-    error: ValidationError, branches: Iterable[Sequence[ValidationError]], path: SpecPath
-) -> Problem:
+def _wrong_word(error: _Error, branches: Iterable[Sequence[_Error]], path: SpecPath) -> Problem:
     words: list[str] = []
     for part in (part for branch in branches for part in branch):
         value = part.validator_value
@@ -150,11 +158,11 @@ def _wrong_word(
     return Problem(path=path, wrong=wrong, cure=f"did you mean `{close}`?" if close else "")
 
 
-def _other_kind(branch: Iterable[ValidationError]) -> bool:
+def _other_kind(branch: Iterable[_Error]) -> bool:
     return any(part.validator == "const" and len(part.relative_path) == 1 for part in branch)
 
 
-def _unknown_kind(branches: Iterable[Sequence[ValidationError]], path: SpecPath) -> Problem:
+def _unknown_kind(branches: Iterable[Sequence[_Error]], path: SpecPath) -> Problem:
     parts = [p for branch in branches for p in branch if p.validator == "const" and p.relative_path]
     names = [str(part.validator_value) for part in parts]
     value = parts[0].instance
@@ -164,9 +172,7 @@ def _unknown_kind(branches: Iterable[Sequence[ValidationError]], path: SpecPath)
     return Problem(path=(*path, *parts[0].relative_path), wrong=wrong, cure=cure)
 
 
-def _missing_kind(
-    branches: Iterable[Sequence[ValidationError]], path: SpecPath
-) -> list[Problem] | None:
+def _missing_kind(branches: Iterable[Sequence[_Error]], path: SpecPath) -> list[Problem] | None:
     """A missing ``kind`` leaves the branch open, so that nothing else can be told but a near key."""
     every = list(branches)
     if not all("kind" in _missing(branch) for branch in every):
@@ -178,15 +184,13 @@ def _missing_kind(
     return found + [_unknown_key(path, key, keys) for key in _strange(every[0][0].instance, keys)]
 
 
-def _missing(branch: Iterable[ValidationError]) -> list[str]:
+def _missing(branch: Iterable[_Error]) -> list[str]:
     """Required keys that a branch misses in the value itself."""
     parts = [p for p in branch if p.validator == "required" and not p.relative_path]
     return [key for part in parts[:1] for key in part.validator_value if key not in part.instance]
 
 
-def _no_form(
-    error: ValidationError, branches: Iterable[Sequence[ValidationError]], path: SpecPath
-) -> Problem:
+def _no_form(error: _Error, branches: Iterable[Sequence[_Error]], path: SpecPath) -> Problem:
     names = list(dict.fromkeys(key for branch in branches for key in _missing(branch)))
     for key in error.instance:
         if close := nearest(key, names):
@@ -195,7 +199,7 @@ def _no_form(
 
 
 def _tell_branch(
-    error: ValidationError, index: int, branch: Iterable[ValidationError], path: SpecPath
+    error: _Error, index: int, branch: Iterable[_Error], path: SpecPath
 ) -> list[Problem]:
     """The faults of the branch that was meant; a key of another form is told as such."""
     found: list[Problem] = []
@@ -213,7 +217,7 @@ def _tell_branch(
 # -- single faults
 
 
-def _wanted(error: ValidationError) -> str:
+def _wanted(error: _Error) -> str:
     title = error.schema.get("title") if isinstance(error.schema, dict) else None
     if title and "meta-schema" in title:
         return "a JSON Schema (a map) is wanted"
@@ -224,7 +228,7 @@ def _wanted(error: ValidationError) -> str:
     return f"{' or '.join(_WANTED[name] for name in names)} is wanted" if names else ""
 
 
-def _wrong_type(error: ValidationError, path: SpecPath) -> Problem:
+def _wrong_type(error: _Error, path: SpecPath) -> Problem:
     value = error.instance
     types = _types(error.schema)
     wanted = _wanted(error) or f"{' or '.join(_WANTED[t] for t in types)} is wanted"
@@ -270,11 +274,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _type(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _type(error: _Error, path: SpecPath) -> list[Problem]:
     return [_wrong_type(error, path)]
 
 
-def _required(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _required(error: _Error, path: SpecPath) -> list[Problem]:
     """Missing keys; jsonschema gives one error a key, and ``tell`` takes each once."""
     properties = error.schema.get("properties", {})
     missing = [key for key in error.validator_value if key not in error.instance]
@@ -303,7 +307,7 @@ def _strange(instance: Mapping[str, JSON], known: Iterable[str]) -> list[str]:
 
 
 def _additional(
-    error: ValidationError, path: SpecPath, others: Sequence[Mapping[str, JSON]] = ()
+    error: _Error, path: SpecPath, others: Sequence[Mapping[str, JSON]] = ()
 ) -> list[Problem]:
     properties = error.schema.get("properties", {})
     free = [known for known in properties if known not in error.instance] or list(properties)
@@ -324,7 +328,7 @@ def _unknown_key(path: SpecPath, key: str, known: Iterable[str]) -> Problem:
     return Problem(path=(*path, key), wrong=f"unknown key {key}", cure=cure, at_key=True)
 
 
-def _bad_key(error: ValidationError, path: SpecPath) -> Problem:
+def _bad_key(error: _Error, path: SpecPath) -> Problem:
     key = str(error.instance)
     wrong = f"{quoted(key)} is no name"
     return Problem(
@@ -336,7 +340,7 @@ def _bad_key(error: ValidationError, path: SpecPath) -> Problem:
     )
 
 
-def _one_of(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _one_of(error: _Error, path: SpecPath) -> list[Problem]:
     value = error.instance
     one = error.validator == "const"
     texts = [str(name) for name in ([error.validator_value] if one else error.validator_value)]
@@ -353,20 +357,20 @@ def _or(names: Sequence[str]) -> str:
     return ", ".join(names)
 
 
-def _bound(words: str) -> Callable[[ValidationError, SpecPath], list[Problem]]:
-    def bound(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _bound(words: str) -> Callable[[_Error, SpecPath], list[Problem]]:
+    def bound(error: _Error, path: SpecPath) -> list[Problem]:
         wrong = f"{error.instance} is {words} {error.validator_value}"
         return [Problem(path=path, wrong=wrong, expected=_wanted(error))]
 
     return bound
 
 
-def _not_matching(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _not_matching(error: _Error, path: SpecPath) -> list[Problem]:
     wrong = f"{_wanted(error) or 'other text is wanted'}, got {got(error.instance)}"
     return [Problem(path=path, wrong=wrong, cure=_name_cure(error))]
 
 
-def _name_cure(error: ValidationError) -> str:
+def _name_cure(error: _Error) -> str:
     return str(error.schema.get("description", "")).rstrip(".") if _is_name(error.schema) else ""
 
 
@@ -374,7 +378,7 @@ def _is_name(schema: Mapping[str, JSON]) -> bool:
     return bool(schema.get("pattern") == definition("name")["pattern"])
 
 
-def _empty(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _empty(error: _Error, path: SpecPath) -> list[Problem]:
     wrong = f"{_wanted(error) or 'something is wanted'}, got {_nothing(error.instance)}"
     return [Problem(path=path, wrong=wrong, cure="write at least one")]
 
@@ -383,20 +387,20 @@ def _nothing(value: JSON) -> str:
     return "an empty text" if value == "" else "an empty list" if value == [] else "an empty map"
 
 
-def _too_many(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _too_many(error: _Error, path: SpecPath) -> list[Problem]:
     wrong = f"{_wanted(error)}, got {len(error.instance)} keys"
     keys = ", ".join(f"`{key}`" for key in list(error.instance)[:4])
     return [Problem(path=path, wrong=wrong, cure=f"write one item each: {keys}")]
 
 
-def _twice(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _twice(error: _Error, path: SpecPath) -> list[Problem]:
     texts = [json.dumps(item, sort_keys=True) for item in error.instance]
     again = [i for i, text in enumerate(texts) if text in texts[:i]]
     wrong = "stands twice in the list"
     return [Problem(path=(*path, i), wrong=f"{texts[i]} {wrong}", cure="keep one") for i in again]
 
 
-def _dependent(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _dependent(error: _Error, path: SpecPath) -> list[Problem]:
     return [
         Problem(path=(*path, key), wrong=f"{key} has no meaning without {other}", at_key=True)
         for key, others in error.validator_value.items()
@@ -405,13 +409,13 @@ def _dependent(error: ValidationError, path: SpecPath) -> list[Problem]:
     ]
 
 
-def _otherwise(error: ValidationError, path: SpecPath) -> list[Problem]:
+def _otherwise(error: _Error, path: SpecPath) -> list[Problem]:
     """A keyword that only an author's own JSON Schemas can meet: jsonschema's words, cut."""
     words = " ".join(error.message.split())
     return [Problem(path=path, wrong=words if len(words) < 120 else f"{words[:119]}…")]
 
 
-_TELLERS: Final[Mapping[str, Callable[[ValidationError, SpecPath], list[Problem]]]] = {
+_TELLERS: Final[Mapping[str, Callable[[_Error, SpecPath], list[Problem]]]] = {
     "type": _type,
     "required": _required,
     "additionalProperties": _additional,

@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import yaml
-from yaml import events
-
 from orglab.engine.spec.fault import Fault, Problem, SpecPath
 from orglab.engine.spec.marks import Mark, Place
 from orglab.engine.spec.scalar import NotJson, plain_value
 from orglab.engine.spec.words import got, quoted
+from yaml import events
 
 __all__ = ["ALIAS_LIMIT", "DEPTH_LIMIT", "Document", "read_bytes", "read_text"]
 
 JSON: TypeAlias = Any
+_Event: TypeAlias = Any
+"""A parse event of PyYAML, whose stubs know nothing of its attributes."""
 
 ALIAS_LIMIT: Final = 250_000
 """Nodes that the aliases of one document may stand for. Plain nodes are not counted."""
@@ -166,7 +167,7 @@ class _Reader:
 
     # -- nodes
 
-    def _node(self, event: Any) -> tuple[JSON, Place]:
+    def _node(self, event: _Event) -> tuple[JSON, Place]:
         if isinstance(event, events.AliasEvent):
             return self._alias(event)
         self._count += 1
@@ -174,7 +175,7 @@ class _Reader:
             self._tell(self._mark(event), f"the tag {event.tag} is not allowed", cure="remove it")
         return self._content(event) if event.anchor is None else self._anchored(event)
 
-    def _anchored(self, event: Any) -> tuple[JSON, Place]:
+    def _anchored(self, event: _Event) -> tuple[JSON, Place]:
         before, outer, level = self._count - 1, self._deepest, len(self._path)
         self._anchors[event.anchor], self._deepest = None, level
         data, place = self._content(event)
@@ -182,7 +183,7 @@ class _Reader:
         self._anchors[event.anchor], self._deepest = anchor, max(outer, self._deepest)
         return data, place
 
-    def _content(self, event: Any) -> tuple[JSON, Place]:
+    def _content(self, event: _Event) -> tuple[JSON, Place]:
         if isinstance(event, events.ScalarEvent):
             return self._scalar(event), Place(self._mark(event))
         self._deepen(event, 1)
@@ -190,12 +191,12 @@ class _Reader:
             return self._list(event)
         return self._map(event)
 
-    def _deepen(self, event: Any, levels: int) -> None:
+    def _deepen(self, event: _Event, levels: int) -> None:
         self._deepest = max(self._deepest, len(self._path) + levels)
         if self._deepest > DEPTH_LIMIT:
             raise _Stop(self._mark(event), f"nested deeper than {DEPTH_LIMIT} levels")
 
-    def _alias(self, event: Any) -> tuple[JSON, Place]:
+    def _alias(self, event: _Event) -> tuple[JSON, Place]:
         mark = self._mark(event)
         anchor = self._anchors.get(event.anchor)
         if anchor is None:
@@ -210,7 +211,7 @@ class _Reader:
             raise _Stop(mark, wrong, "an alias bomb is refused", "write fewer aliases of aliases")
         return anchor.data, Place(mark, anchor.place.keys, anchor.place.children)
 
-    def _scalar(self, event: Any) -> JSON:
+    def _scalar(self, event: _Event) -> JSON:
         if not event.implicit[0]:
             return self._text(event)
         try:
@@ -219,7 +220,7 @@ class _Reader:
             self._tell(self._mark(event), str(error), "a number that JSON can hold")
             return 0
 
-    def _text(self, event: Any) -> str:
+    def _text(self, event: _Event) -> str:
         value: str = event.value
         try:
             value.encode("utf-8")
@@ -228,7 +229,7 @@ class _Reader:
             return ""
         return value
 
-    def _list(self, event: Any) -> tuple[JSON, Place]:
+    def _list(self, event: _Event) -> tuple[JSON, Place]:
         items: list[JSON] = []
         children: dict[str | int, Place] = {}
         place = Place(self._mark(event), None, children)
@@ -242,7 +243,7 @@ class _Reader:
 
     # -- maps
 
-    def _map(self, event: Any) -> tuple[JSON, Place]:
+    def _map(self, event: _Event) -> tuple[JSON, Place]:
         own = _Map()
         self._path.append("")
         while not isinstance(key := next(self._events), events.MappingEndEvent):
@@ -251,7 +252,7 @@ class _Reader:
         self._tell_duplicates(own)
         return self._assemble(own, self._mark(event))
 
-    def _entry(self, own: _Map, event: Any) -> None:
+    def _entry(self, own: _Map, event: _Event) -> None:
         self._path[-1] = ""
         key = self._key(event)
         self._path[-1] = "" if key is None else key
@@ -262,7 +263,7 @@ class _Reader:
             own.lines.setdefault(key, []).append(self._mark(event))
             own.entries.append((key, data, place))
 
-    def _key(self, event: Any) -> str | None:
+    def _key(self, event: _Event) -> str | None:
         if not isinstance(event, events.ScalarEvent):
             self._tell(self._mark(event), "a key must be plain text", cure="write the key out")
             self._node(event)
@@ -274,7 +275,7 @@ class _Reader:
         self._check_key(event)
         return str(event.value)
 
-    def _check_key(self, event: Any) -> None:
+    def _check_key(self, event: _Event) -> None:
         if not event.implicit[0]:
             return
         try:
@@ -285,7 +286,7 @@ class _Reader:
             wrong = f"a key must be text, got {got(value)}"
             self._tell(self._mark(event), wrong, cure=f"write it in quotes: {quoted(event.value)}")
 
-    def _merge(self, own: _Map, event: Any, data: JSON, place: Place) -> None:
+    def _merge(self, own: _Map, event: _Event, data: JSON, place: Place) -> None:
         own.merge_marks.append(self._mark(event))
         if len(own.merge_marks) > 1:
             return
@@ -323,7 +324,7 @@ class _Reader:
 
     # -- faults
 
-    def _mark(self, event: Any) -> Mark:
+    def _mark(self, event: _Event) -> Mark:
         start = event.start_mark
         return Mark(self.file, start.line + 1, start.column + 1)
 
@@ -361,8 +362,8 @@ def _times(number: int) -> str:
 
 
 def _forbidden(letter: str) -> bool:
-    return (
-        letter < " " and letter not in "\t\n\r" or "\x7f" <= letter <= "\x9f" and letter != "\x85"
+    return (letter < " " and letter not in "\t\n\r") or (
+        "\x7f" <= letter <= "\x9f" and letter != "\x85"
     )
 
 
