@@ -57,21 +57,6 @@ class Context(Protocol):
             EvaluationError: No such tool, or its settings are wrong.
         """
 
-    async def ask(
-        self,
-        model: str,
-        *,
-        system: str,
-        prompt: str,
-        schema: Mapping[str, JSON] | None,
-        repeat: int = 0,
-    ) -> JSON:
-        """Asks a model of the spec: a call like any other, with repair, price and record.
-
-        Raises:
-            EvaluationError: No such model, or no readable reply.
-        """
-
 
 class ToolFunction(Protocol):
     """Calls a tool."""

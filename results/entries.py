@@ -63,7 +63,12 @@ def completion_body(completion: Completion) -> dict[str, JSON]:
         "native": completion.native,
         "reasoning": completion.reasoning,
         "stop": completion.stop,
-        "usage": asdict(completion.usage),
+        "usage": {
+            "input": completion.usage.input,
+            "output": completion.usage.output,
+            "cached_input": completion.usage.cached_input,
+            "reasoning": completion.usage.reasoning,
+        },
         "model": completion.model,
         "fingerprint": completion.fingerprint,
         "service_seconds": completion.service_seconds,

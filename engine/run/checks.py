@@ -102,7 +102,8 @@ class CheckRunner:
         Raises:
             CheckCrashed: A check crashed.
         """
-        looking = [use for use in checks if use.arguments.get("role") in (None, output.role)]
+        looked_at = (None, output.role, output.copy)
+        looking = [use for use in checks if use.arguments.get("role") in looked_at]
         return [await self._finding(use, output) for use in looking]
 
     async def _finding(self, use: EvaluatorUse, output: Output) -> Finding:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from orglab.engine.run.identity import seat_digest
 from orglab.engine.spec.model import Model
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
@@ -20,17 +21,17 @@ class Seat:
     Attributes:
         model: The model's entry in the spec.
         provider: The provider.
+        slots: Bounds the calls under way at once.
         params: What is sent: the written parameters less ``seed``, which is mixed into the
             derived one by the identity of the call.
-        base_url: The server's address, or "".
-        slots: Bounds the calls under way at once.
+        digest: Digest of who is asked and how.
     """
 
     model: Model
     provider: Provider
     slots: asyncio.Semaphore
     params: Mapping[str, object] = field(default_factory=dict)
-    base_url: str = ""
+    digest: str = ""
 
 
 class Desk:
@@ -72,7 +73,13 @@ class Desk:
             provider=provider,
             slots=asyncio.Semaphore(at_once),
             params={name: value for name, value in model.params.items() if name != "seed"},
-            base_url=str(model.options.get("base_url", "")),
+            digest=seat_digest(
+                provider=model.provider,
+                model=model.model,
+                base_url=str(model.options.get("base_url", "")),
+                options=dict(model.options),
+                params=model.params,
+            ),
         )
 
     async def aclose(self) -> None:

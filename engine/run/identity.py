@@ -39,12 +39,8 @@ def canonical(value: JSON) -> str:
 
 def digest(*parts: str) -> str:
     """A hex digest of texts, each set off from the next by its length."""
-    state = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        state.update(b"%d:" % len(data))
-        state.update(data)
-    return state.hexdigest()
+    text = "".join([f"{len(part)}:{part}" for part in parts])
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def message_digest(message: Message) -> str:
@@ -99,15 +95,8 @@ class CallCounter:
         self.history = digest(self.history, *(identity for _, identity in calls))
 
 
-def content_digest(
-    *,
-    provider: str,
-    model: str,
-    base_url: str,
-    params: Mapping[str, JSON],
-    messages: Sequence[str],
-    tools: str,
-    schema: str,
+def seat_digest(
+    *, provider: str, model: str, base_url: str, options: JSON, params: Mapping[str, JSON]
 ) -> str:
-    """Digest of all that is sent; ``messages`` are digests of messages."""
-    return digest(provider, model, base_url, canonical(params), tools, schema, *messages)
+    """Digest of who is asked and how: every parameter that is sent, a written seed included."""
+    return digest(provider, model, base_url, canonical(options), canonical(params))

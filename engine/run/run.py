@@ -7,10 +7,10 @@ ordered by tick and declared order, never by which reply came back first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.checks import CheckRunner
@@ -36,6 +36,7 @@ from orglab.results.records import Event, Output, Verdict
 __all__ = ["Outcome", "RunPlan", "Unit", "resolver", "run_team"]
 
 JSON: TypeAlias = Any
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -229,14 +230,14 @@ class _Run:
     async def _turns(self, allowed: list[Copy]) -> tuple[list[Output], list[str]]:
         """Takes the turns of a tick side by side on the same snapshot, and posts them."""
         taken = [self._begin(copy) for copy in allowed]
-        turns = await asyncio.gather(
-            *(
+        turns = await _side_by_side(
+            [
                 self.speaking.prepare(copy, inbox, number)
                 for number, (copy, inbox) in enumerate(taken)
-            )
+            ]
         )
         self._rank(turns)
-        results = await asyncio.gather(*(self._take(turn) for turn in turns))
+        results = await _side_by_side([self._take(turn) for turn in turns])
         self.meter.close_tick(turn.spent if isinstance(turn, Turn) else Spent() for turn in turns)
         self.counter.close(
             [call for turn in turns if not isinstance(turn, TurnFailed) for call in turn.calls]
@@ -398,6 +399,12 @@ class _Run:
             cost_usd=self.meter.spent.cost_usd,
             seconds=self.meter.spent.seconds,
         )
+
+
+async def _side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> Sequence[T]:
+    if len(work) == 1:  # spares a task, the commonest case
+        return [await work[0]]
+    return await asyncio.gather(*work)
 
 
 def resolver(folder: Path, unit: Unit) -> Callable[[str], Path]:

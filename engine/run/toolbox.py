@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from orglab.engine.graph.templates import compiled
-from orglab.engine.run.identity import canonical
+from orglab.engine.run.identity import canonical, digest
 from orglab.engine.spec.model import ToolUse
 from orglab.engine.tools.make import make
 from orglab.providers.base import Tool, ToolCall, ToolDefinition, ToolError
@@ -66,6 +66,7 @@ class Toolbox:
     resolve: Callable[[str], Path]
     _made: dict[str, Tool] = field(default_factory=dict)
     _definitions: dict[str, ToolDefinition] = field(default_factory=dict)
+    _digests: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def tool(self, name: str) -> Tool:
         """The tool declared as ``name``.
@@ -87,6 +88,13 @@ class Toolbox:
                 name=name, description=tool.description, parameters=tool.parameters
             )
         return self._definitions[name]
+
+    def digest(self, names: tuple[str, ...]) -> str:
+        """A digest of what a model is told of these tools."""
+        if names not in self._digests:
+            told = [asdict(self.definition(name)) for name in names]
+            self._digests[names] = digest(canonical(told))
+        return self._digests[names]
 
     async def answer(self, call: ToolCall, allowed: tuple[str, ...]) -> ToolAnswer:
         """Calls a tool as a model asked: whatever is wrong becomes the call's result."""

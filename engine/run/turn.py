@@ -16,7 +16,6 @@ from orglab.engine.run.desk import Seat
 from orglab.engine.run.identity import (
     CallCounter,
     canonical,
-    content_digest,
     digest,
     message_digest,
     sampling_seed,
@@ -93,6 +92,7 @@ class Turn:
     calls: list[tuple[str, str]] = field(default_factory=list)
     exchange: list[Message] = field(default_factory=list)
     earlier: tuple[int, ...] = ()
+    first: str = ""
     step: int = 0
     tool_calls: int = 0
     repairs: int = 0
@@ -129,7 +129,8 @@ class TurnRunner:
 
     def first_call(self, turn: Turn) -> str:
         """The content digest of the turn's first call: turns that begin alike are ranked."""
-        return self._content(turn)
+        turn.first = self._content(turn)
+        return turn.first
 
     async def take(self, turn: Turn) -> Reading:
         """Takes a turn to its readable reply.
@@ -153,7 +154,7 @@ class TurnRunner:
     async def _ask(self, turn: Turn) -> tuple[Completion, Reading | None]:
         """Asks once; the reading is None where the reply asks for tools."""
         self.meter.before_call(turn.spent)
-        base = self._content(turn)
+        base = turn.first if turn.step == 0 and turn.first else self._content(turn)
         identity = self.counter.identity(base, turn.rank, [content for content, _ in turn.calls])
         turn.calls.append((base, identity))
         position = f"{turn.position}.{turn.step}"
@@ -249,21 +250,13 @@ class TurnRunner:
         )
 
     def _content(self, turn: Turn) -> str:
+        """Digest of all that is sent: model, parameters, messages, tools, schema."""
         for message in turn.messages[len(turn.digests) :]:
             turn.digests.append(message_digest(message))
-        model = turn.seat.model
-        tools = turn.tools if turn.tools_left else ()
-        definitions = [self.toolbox.definition(name) for name in tools]
+        tools = self.toolbox.digest(turn.tools) if turn.tools_left else ""
+        schema = _schema_digest(turn.schema) if turn.schema is not None else ""
         limit = turn.copy.role.limits.output_tokens
-        return content_digest(
-            provider=model.provider,
-            model=f"{model.model} {canonical(model.options)}",
-            base_url=turn.seat.base_url,
-            params={**model.params, **({} if limit is None else {"max_output_tokens": limit})},
-            messages=turn.digests,
-            tools=canonical([asdict(each) for each in definitions]) if definitions else "",
-            schema=canonical(turn.schema) if turn.schema is not None else "",
-        )
+        return digest(turn.seat.digest, str(limit), tools, schema, *turn.digests)
 
     # --- tools ------------------------------------------------------------------------------
 
@@ -340,6 +333,10 @@ async def _complete(seat: Seat, request: Request) -> Completion:
     except TimeoutError as late:
         words = f"no reply within {seat.model.timeout_seconds:g} seconds"
         raise Unavailable(words) from late
+
+
+def _schema_digest(schema: Mapping[str, JSON]) -> str:
+    return digest(canonical(schema))
 
 
 def _cost(seat: Seat, completion: Completion) -> float | None:

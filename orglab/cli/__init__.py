@@ -1,5 +1,3 @@
-"""The command line: ``orglab check | graph | render | run | show | export | schema | new | models``."""
+"""The command line: ``orglab check | graph | render | run | show | compare | export | …``."""
 
-from orglab.cli.app import main
-
-__all__ = ["main"]
+__all__: list[str] = []

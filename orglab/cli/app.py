@@ -9,7 +9,10 @@ import sys
 
 import typer
 
-from orglab.cli import author, look, running
+from orglab.cli.author import check, graph, models, new, render, schema
+from orglab.cli.compare import compare
+from orglab.cli.look import export, show
+from orglab.cli.running import run
 from orglab.engine.spec.fault import SpecError
 from orglab.engine.study.units import UnitError
 from orglab.results.commit import StoreError
@@ -29,15 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.command()(author.check)
-app.command()(author.graph)
-app.command()(author.render)
-app.command()(running.run)
-app.command()(look.show)
-app.command()(look.export)
-app.command()(author.schema)
-app.command()(author.new)
-app.command()(author.models)
+for command in (check, graph, render, run, show, compare, export, schema, new, models):
+    app.command()(command)
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ from rich.console import Console
 from orglab.results.export import Format
 from orglab.results.export import export as export_tables
 from orglab.results.reader import Reader
-from orglab.results.transcript import runs_table, transcript
+from orglab.results.run_list import runs_table
+from orglab.results.transcript import transcript
 
 __all__ = ["export", "show"]
 

@@ -1,0 +1,46 @@
+# make demo: the main job on the embedded default.  make test: every quick test.
+# make test-models: the real local model as well.   make check: lint, types, format.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# A native build crashed on a virtual machine that advertises AMX (docs/decisions/0002).
+LLAMA_BUILD := CMAKE_ARGS=-DGGML_NATIVE=OFF
+STUDY := specs/insight-review
+DEMO := runs/demo
+
+.PHONY: demo test test-models check format bench clean
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet -e '.[dev]'
+	@touch $@
+
+$(VENV)/installed-llama: $(VENV)/installed
+	$(LLAMA_BUILD) $(BIN)/pip install --quiet -e '.[llama]'
+	@touch $@
+
+demo: $(VENV)/installed
+	$(BIN)/orglab run $(STUDY)/validator.yaml --units $(STUDY)/units.jsonl --seed 7 --out $(DEMO)/validator || test $$? -eq 1
+	$(BIN)/orglab run $(STUDY)/skeptic.yaml --units $(STUDY)/units.jsonl --seed 7 --out $(DEMO)/skeptic || test $$? -eq 1
+	$(BIN)/orglab compare $(DEMO)/validator $(DEMO)/skeptic
+	@echo "Transcripts: $(BIN)/orglab show $(DEMO)/validator    (and $(DEMO)/skeptic)"
+
+test: $(VENV)/installed
+	$(BIN)/pytest -q -m 'not models'
+
+test-models: $(VENV)/installed-llama
+	$(BIN)/pytest -q -m models
+
+check: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) runs build *.egg-info

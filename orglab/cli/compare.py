@@ -1,0 +1,20 @@
+"""``orglab compare``: the figures of several studies side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from orglab.results.summary import summary
+
+__all__ = ["compare"]
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of studies.")],
+) -> None:
+    """Prints the figures of several studies side by side; it tests nothing."""
+    Console().print(summary(folders))

@@ -1,0 +1,160 @@
+"""Who may import whom, and what is packaged."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHAIN = ("providers", "results", "evaluators", "engine", "orglab")
+ROOMS = ("spec", "tools", "graph", "run", "study")
+CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    """Every module of the product by its import name, with its file."""
+    for folder in CHAIN:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts if folder == "orglab" else ("orglab", *parts))
+            yield name.removesuffix(".__init__"), path
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of orglab that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+    return {name for name in found if name == "orglab" or name.startswith("orglab.")}
+
+
+def folder_of(module: str) -> str:
+    """The folder that a module of orglab lies in."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in CHAIN else "orglab"
+
+
+MODULES = dict(sources())
+
+
+def test_a_folder_imports_only_from_folders_to_its_left() -> None:
+    """`providers < results < evaluators < engine < orglab`."""
+    wrong = [
+        f"{name} imports {other}"
+        for name, path in MODULES.items()
+        for other in imported(path)
+        if CHAIN.index(folder_of(other)) > CHAIN.index(folder_of(name))
+    ]
+    assert wrong == []
+
+
+def test_the_rooms_of_the_engine_stand_in_order() -> None:
+    """`spec < tools < graph < run < study`."""
+
+    def room(module: str) -> int | None:
+        parts = module.split(".")
+        inside = parts[1:2] == ["engine"] and len(parts) > 2 and parts[2] in ROOMS
+        return ROOMS.index(parts[2]) if inside else None
+
+    wrong = [
+        f"{name} imports {other}"
+        for name, path in MODULES.items()
+        for other in imported(path)
+        if (here := room(name)) is not None and (there := room(other)) is not None and there > here
+    ]
+    assert wrong == []
+
+
+def test_nobody_imports_the_package_root() -> None:
+    """`import orglab` is for users; `__main__` and the lazy root itself aside."""
+    allowed = {"orglab", "orglab.__main__"}
+    wrong = [
+        name for name, path in MODULES.items() if "orglab" in imported(path) and name not in allowed
+    ]
+    assert wrong == []
+
+
+def test_there_are_no_import_cycles() -> None:
+    """Inside a folder, and anywhere else."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name, path in MODULES.items():
+        graph.add_edges_from((name, other) for other in imported(path) if other in MODULES)
+    graph.remove_edges_from(nx.selfloop_edges(graph))
+    cycles = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
+    assert cycles == []
+
+
+def test_every_package_is_listed() -> None:
+    """The list in pyproject.toml compares with the tree; `specs` is no package."""
+    packages = {name for name, path in MODULES.items() if path.name == "__init__.py"}
+    listed = CONFIG["tool"]["setuptools"]["packages"]
+    assert listed == sorted(packages)
+    assert set(CONFIG["tool"]["setuptools"]["package-dir"]) == packages
+
+
+@pytest.mark.parametrize("folder", CHAIN[:-1])
+def test_a_folder_refuses_to_be_imported_under_the_wrong_name(folder: str) -> None:
+    """From the repo root, `import engine` would make a second copy of every class."""
+    ran = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", f"import {folder}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"import orglab.{folder}, not {folder}" in ran.stderr
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_all_is_true(name: str) -> None:
+    """Each module's `__all__` names what is there; ruff keeps it sorted."""
+    if name.endswith("__main__"):
+        pytest.skip("it runs when imported")
+    module = importlib.import_module(name)
+    assert [each for each in module.__all__ if not hasattr(module, each)] == []
+
+
+def test_importing_the_port_does_not_load_the_engine() -> None:
+    """A plugin author pays for the port alone."""
+    code = "import orglab.providers.base, sys; print('orglab.engine' in sys.modules)"
+    ran = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "False"
+
+
+def test_files_and_functions_stay_short() -> None:
+    """No file over 600 lines, no function over 60."""
+    long: list[str] = []
+    for name, path in MODULES.items():
+        text = path.read_text(encoding="utf-8")
+        if text.count("\n") > 600:
+            long.append(name)
+        long += [
+            f"{name}.{node.name}"
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and (node.end_lineno or 0) - node.lineno + 1 > 60
+        ]
+    assert long == []
+
+
+def test_every_module_is_found_by_the_packages() -> None:
+    """What pkgutil finds in the installed package is what lies in the tree."""
+    import orglab  # noqa: PLC0415 - what is tested
+
+    found = {module.name for module in pkgutil.walk_packages(orglab.__path__, "orglab.")}
+    assert found <= set(MODULES)
