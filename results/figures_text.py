@@ -29,7 +29,9 @@ def dollars(known: float | None, at_least: float = 0.0) -> str:
 
 
 def seconds(value: float) -> str:
-    """``0.4 s``, ``93 s``, ``12 min``, ``1 h 05``."""
+    """``0 s`` under a twentieth, ``0.4 s``, ``93 s``, ``12 min``, ``1 h 05``."""
+    if value < 0.05:
+        return "0 s"
     if value < 10:
         return f"{value:.1f} s"
     if value < 120:

@@ -73,12 +73,18 @@ class Measure:
             return figures | rate
         return figures | {"mean": fmean(self.values), "median": median(self.values)}
 
-    def text(self) -> str:
-        """Its figures on a line or two."""
-        missing = f"\n{self.missing} missing" if self.missing else ""
+    def text(self, runs: int) -> str:
+        """Its figures on a line or two; of how many, where it is not of all ``runs``."""
         if not self.n:
-            return f"not measured{missing}" if missing else ""
-        return self._text() + missing
+            return f"{self.missing} missing" if self.missing else ""
+        few = f"\nof {self.n}, {self.missing} missing" if self.n != runs or self.missing else ""
+        return self._text() + few
+
+    @property
+    def is_zero(self) -> bool:
+        """It was 0 wherever it was looked for."""
+        counted = self.scale != "binary" and not self.labels and not self.missing
+        return counted and bool(self.values) and not any(self.values)
 
     def _text(self) -> str:
         if self.labels:
@@ -88,8 +94,8 @@ class Measure:
             hits = round(sum(self.values))
             low, high = wilson(hits, self.n)
             rate = f"{100 * hits / self.n:.0f} % ({hits} of {self.n})"
-            return f"{rate}\n{100 * low:.0f} to {100 * high:.0f} %"
-        return f"{_short(fmean(self.values))}\nmedian {_short(median(self.values))}, n {self.n}"
+            return f"{rate}, {100 * low:.0f} to {100 * high:.0f} %"
+        return f"{_short(fmean(self.values))}, median {_short(median(self.values))}"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -187,7 +193,11 @@ class Summary:
                 )
             parts.append(Text(words, style="bold magenta"))
         starts = range(0, len(self.groups), _AT_ONCE)
-        parts += [_table(self.groups[start : start + _AT_ONCE]) for start in starts]
+        zeros = _zeros(self.groups)
+        parts += [_table(self.groups[start : start + _AT_ONCE], zeros) for start in starts]
+        parts.append(Text("Means and medians; rates with Wilson intervals of 95 %.", style="dim"))
+        if zeros:
+            parts.append(Text(f"0 in every run: {visible(', '.join(zeros))}", style="dim"))
         return Group(*parts)
 
     def text(self, width: int = 100) -> str:
@@ -274,28 +284,49 @@ def _arguments(evaluator: str, arguments: str) -> str:
     return "(" + ", ".join(f"{key}: {value}" for key, value in known.items()) + ")"
 
 
-def _table(groups: Sequence[ArmFigures]) -> Table:
+def _table(groups: Sequence[ArmFigures], zeros: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     table.add_column("")
     for group in groups:
         table.add_column(Text(visible(group.label)), justify="left")
-    for name, cells in _lines(groups):
+    for name, cells in _lines(groups, zeros):
         table.add_row(Text(visible(name), style="dim"), *[Text(cell) for cell in cells])
     return table
 
 
-def _lines(groups: Sequence[ArmFigures]) -> Iterable[tuple[str, list[str]]]:
+def _lines(groups: Sequence[ArmFigures], zeros: Sequence[str]) -> Iterable[tuple[str, list[str]]]:
     yield "runs", [str(group.runs) for group in groups]
     for status, words in _STATUSES.items():
         if any(group.statuses[status] for group in groups):
             yield words, [str(group.statuses[status]) for group in groups]
     for name in ("turns", "loops", "tool calls", "tokens", "dollars", "seconds"):
         yield f"{name} a run", [_total(group, name) for group in groups]
-    measured = dict.fromkeys(name for group in groups for name in group.measures)
-    for name in measured:
-        yield name, [group.measures.get(name, Measure()).text() for group in groups]
+    for name in _measured(groups):
+        if name not in zeros:
+            found = [(group.measures.get(name, Measure()), group.runs) for group in groups]
+            yield name, [measure.text(runs) for measure, runs in found]
 
 
+def _measured(groups: Sequence[ArmFigures]) -> list[str]:
+    """Names of scores, rates first, without those that the lines above tell."""
+    scales = {name: measure.scale for group in groups for name, measure in group.measures.items()}
+    names = [name for name in scales if name not in _TOLD_ABOVE]
+    return sorted(names, key=lambda name: scales[name] != "binary")
+
+
+def _zeros(groups: Sequence[ArmFigures]) -> list[str]:
+    """Names of scores that are 0 in every run."""
+    return [
+        name
+        for name in _measured(groups)
+        if all(group.measures.get(name, Measure(values=[0])).is_zero for group in groups)
+    ]
+
+
+# What `usage` measures and the store counts: told once.
+_TOLD_ABOVE = frozenset(
+    ("turns", "loops", "tool_calls", "tokens.total", "cost_usd", "seconds", "simulated")
+)
 _STATUSES = {
     "completed": "  completed",
     "stopped": "  stopped, no answer",

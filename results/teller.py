@@ -21,7 +21,7 @@ JSON: TypeAlias = Any
 Body: TypeAlias = Mapping[str, JSON]
 
 _SHORT_WORDS = 160
-_USUAL = ("native", "strict", "text", "")
+_USUAL = ("native", "strict", "free", "")
 _GOOD = {"approve": "green", "comment": "cyan"}
 _NOT_TAKEN = {
     "when": "its condition does not hold",
@@ -135,7 +135,9 @@ class Teller:
 
     def _on_started(self, body: Body, _: Event) -> None:
         models = body.get("models") or {}
-        if models:
+        if len(set(models.values())) == 1:
+            self._line(f"model of every role: {next(iter(models.values()))}", "dim", indent=0)
+        elif models:
             self._line(f"models: {inline(models, 300)}", "dim", indent=0)
 
     def _on_turn(self, body: Body, _: Event) -> None:
