@@ -14,9 +14,10 @@ from orglab.providers.base import JSON
 from orglab.providers.relaxed_json import GAP, relaxed_value
 from orglab.providers.strict_json import JSONError, value_at
 
-__all__ = ["Found", "find_values"]
+__all__ = ["Found", "find_values", "value_spans"]
 
 _MARK = re.compile(r"`{3,}|~{3,}|[{\[]")
+_BRACKET = re.compile(r"[{\[]")
 _LABEL = re.compile(r"[ \t]*([A-Za-z0-9_+#.-]*)")
 _BLANK_LINE_END = re.compile(r"[ \t]*(\r?\n|$)")
 _JSON_LABELS = frozenset({"", "json", "jsonc", "json5", "jsonl", "ndjson"})
@@ -80,6 +81,27 @@ def find_values(
     found = [*scan.values()]
     cut = _others_turn(text, found)
     return [_invented(each) if each.start >= cut else each for each in found]
+
+
+def value_spans(text: str) -> list[tuple[int, int]]:
+    """Where the first strict JSON objects and lists of ``text`` stand, up to a limit."""
+    spans: list[tuple[int, int]] = []
+    at = 0
+    for _ in range(_MOST):
+        start = _next_bracket(text, at)
+        if start < 0:
+            break
+        try:
+            at = value_at(text, start)[1]
+            spans.append((start, at))
+        except JSONError:
+            at = start + 1
+    return spans
+
+
+def _next_bracket(text: str, at: int) -> int:
+    mark = _BRACKET.search(text, at)
+    return mark.start() if mark else -1
 
 
 def _invented(found: Found) -> Found:
@@ -198,8 +220,7 @@ class _Scan:
 
     def first(self) -> int:
         """Where the text's first bracket stands: a stray closer after it belongs to no list."""
-        mark = re.search(r"[{\[]", self.text)
-        return mark.start() if mark else -1
+        return _next_bracket(self.text, 0)
 
     def read_relaxed(self, start: int, fault: JSONError, fenced: bool) -> Found:
         text = self.text.rstrip("`~ \t\r\n") if self.close else self.text

@@ -17,6 +17,15 @@ __all__ = ["ReportHints"]
 
 _MEASURES = ("mean", "median", "max", "min")
 _MOST = 3
+_SAID = {
+    "count": "number",
+    "distinct": "number of different values",
+    "max": "highest value",
+    "min": "lowest value",
+    "pearson": "Pearson correlation",
+    "spearman": "Spearman correlation",
+    "std": "standard deviation",
+}
 
 
 class ReportHints:
@@ -43,8 +52,10 @@ class ReportHints:
 
     def _choose(self) -> list[Figure]:
         """Figures to report: seen ones, told truly or not; made-up ones where none was seen."""
-        seen = self._draws.shuffled(self._seen.figures)[: self._draws.between(1, _MOST)]
-        return [self._told(each) for each in seen] or [self._made_up()]
+        figures = [each for each in self._seen.figures if each.measure != "distinct"]
+        order = self._draws.shuffled(figures or self._seen.figures)
+        chosen = order[: self._draws.between(1, _MOST)]
+        return [self._told(each) for each in chosen] or [self._made_up()]
 
     def _told(self, figure: Figure) -> Figure:
         columns = tuple(column_name([each], self._draws, self._profile) for each in figure.columns)
@@ -88,7 +99,8 @@ class ReportHints:
         figure = self._figures[0]
         of = " and ".join(figure.columns) or "the rows"
         rows = f" where {figure.where}" if figure.where else ""
-        said = f"The {figure.measure} of {of}{rows} is {figure.value:g}. {self._prose.text(12)}"
+        measure = _SAID.get(figure.measure, figure.measure)
+        said = f"The {measure} of {of}{rows} is {figure.value:g}. {self._prose.text(12)}"
         most, least = schema.get("maxLength", len(said)), schema.get("minLength", 0)
         return said if least <= len(said) <= most else NOTHING
 

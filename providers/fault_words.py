@@ -36,10 +36,12 @@ def type_name(value: JSON) -> str:
 
 def fault_in_words(error: ValidationError) -> str:
     """The fault in one sentence of at most a few hundred characters."""
-    chosen = best_match([error]) or error
-    words = _WORDS.get(str(chosen.validator), _other)(chosen)
-    text = f"{_place(chosen)} {words}"
+    text = _sentence(best_match([error]) or error)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _sentence(error: ValidationError) -> str:
+    return f"{_place(error)} {_WORDS.get(str(error.validator), _other)(error)}"
 
 
 def _place(error: ValidationError) -> str:
@@ -111,11 +113,20 @@ def _unique(_: ValidationError) -> str:
     return "holds the same item twice; all must differ"
 
 
+def _options(error: ValidationError) -> str:
+    """Every branch of a choice was refused: why each was, of the first few."""
+    inner = list(dict.fromkeys(_sentence(each) for each in error.context or ()))
+    shown = "; or ".join(inner[:3])
+    return f"fits none of the forms allowed: {shown}" if inner else "fits several forms, not one"
+
+
 def _other(error: ValidationError) -> str:
     return f"does not fit: {error.message[:200]}"
 
 
 _WORDS: dict[str, Callable[[ValidationError], str]] = {
+    "anyOf": _options,
+    "oneOf": _options,
     "type": _type,
     "required": _required,
     "additionalProperties": _unknown,

@@ -35,7 +35,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolHabit:
-    """Tool calls a turn: geometric with ``mean``, never more than ``max``."""
+    """Tool calls a turn after the first look: geometric with ``mean``; never more than ``max``."""
 
     mean: float
     max: float
@@ -60,7 +60,7 @@ class Profile:
         verdicts: Weight of each action; only those offered count.
         target: Share of ``revise`` verdicts that name a target, where one is offered.
         tool_calls: How many tools it calls a turn.
-        looks_first: Chance that it begins with the tool that shows the columns.
+        looks_first: Chance that it begins with a tool that shows the columns.
         foreign_columns: Chance that a column it names is not in the table.
         truthful: Chance that a figure it reports is the one a tool gave.
         optional: Chance that it fills in an optional field.

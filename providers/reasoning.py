@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
-__all__ = ["SetAside", "set_aside"]
+__all__ = ["SetAside", "Span", "set_aside"]
 
 _NAMES = "think|thinking|thought|thoughts|reasoning"
 _TAG = re.compile(
@@ -15,9 +16,11 @@ _TAG = re.compile(
     r"|<\|(?P<edge>begin|end)_of_thought\|>",
     re.IGNORECASE,
 )
-#: Where the final channel begins, in the chat format that names channels.
-_FINAL = re.compile(r"<\|channel\|>\s*final\s*<\|message\|>")
-_CHANNEL = "<|channel|>"
+#: Where a channel begins, in the chat format that names channels; the last `final` is the reply.
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]{0,80}<\|message\|>")
+
+
+Span: TypeAlias = tuple[int, int]
 
 
 class SetAside(NamedTuple):
@@ -34,20 +37,24 @@ class SetAside(NamedTuple):
     open: bool
 
 
-def set_aside(text: str) -> SetAside:
+def set_aside(text: str, spared: Callable[[str], Sequence[Span]] | None = None) -> SetAside:
     """Parts reasoning blocks from the reply.
 
     A closing tag alone (the chat template opened the block) makes everything before it reasoning;
     an opening tag alone makes everything after it reasoning.
+
+    Args:
+        text: The reply.
+        spared: Gives the places where a tag is part of a value, and no tag.
     """
     if not ("<" in text or "[" in text or "◁" in text):
         return SetAside(text, "", False)
-    before, text = _final_channel(text)
+    before, text = _final_channel(text, spared)
     kept: list[str] = []
     thoughts: list[str] = [before] if before else []
     at = 0
     inside: str | None = None
-    for tag in _TAG.finditer(text):
+    for tag in _outside(_TAG, text, spared):
         kind, closes = _kind(tag)
         if inside is None and closes:
             thoughts += [*kept, text[at : tag.start()]]
@@ -65,6 +72,15 @@ def set_aside(text: str) -> SetAside:
     return SetAside("".join(kept), _joined(thoughts), inside is not None)
 
 
+def _outside(
+    pattern: re.Pattern[str], text: str, spared: Callable[[str], Sequence[Span]] | None
+) -> list[re.Match[str]]:
+    """The tags of ``text`` that are no part of a value."""
+    tags = list(pattern.finditer(text))
+    spans = spared(text) if spared and tags else ()
+    return [tag for tag in tags if not any(start <= tag.start() < end for start, end in spans)]
+
+
 def _kind(tag: re.Match[str]) -> tuple[str, bool]:
     """Which block a tag belongs to, and whether it closes it."""
     if tag["tag"] is not None:
@@ -76,14 +92,15 @@ def _kind(tag: re.Match[str]) -> tuple[str, bool]:
     return "◁think▷", bool(tag["end"])
 
 
-def _final_channel(text: str) -> tuple[str, str]:
+def _final_channel(text: str, spared: Callable[[str], Sequence[Span]] | None) -> tuple[str, str]:
     """What stands before the final channel, and what is in it; a text without channels is whole."""
-    if _CHANNEL not in text:
+    if "<|channel|>" not in text:
         return "", text
-    finals = list(_FINAL.finditer(text))
-    if not finals:
-        return text, ""
-    return text[: finals[-1].start()], text[finals[-1].end() :]
+    channels = _outside(_CHANNEL, text, spared)
+    finals = [channel for channel in channels if channel[1].lower() == "final"]
+    if finals:
+        return text[: finals[-1].start()], text[finals[-1].end() :]
+    return (text, "") if channels else ("", text)
 
 
 def _joined(thoughts: list[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from orglab.providers.arguments import Arguments, read_arguments
 from orglab.providers.base import JSON, StopReason
-from orglab.providers.embedded import Found, find_values
+from orglab.providers.embedded import Found, find_values, value_spans
 from orglab.providers.reasoning import SetAside, set_aside
 from orglab.providers.strict_json import BLANK, DuplicateKeyError, JSONError, clip, loads, same
 from orglab.providers.validation import SchemaChecker, checker_for
@@ -196,7 +196,7 @@ def _blank(aside: SetAside) -> Reading:
 
 def _read_on(text: str, checker: SchemaChecker, stop: StopReason) -> Reading:
     """Reads a text that isn't, whole, a strict value that fits."""
-    aside = set_aside(text)
+    aside = set_aside(text, value_spans)
     rest = aside.rest.strip(BLANK)
     if not rest:
         return _without_answer(aside, stop)

@@ -71,7 +71,7 @@ class SimulatedProvider(Provider):
         draws = Draws(request.identity)
         prose = Prose(draws, topic_words(request.messages))
         seen = sightings(request.messages)
-        if wants_tool(request, draws, self.profile):
+        if wants_tool(request, seen, draws, self.profile):
             call = choose_call(request, seen, draws, prose, self.profile)
             if call is not None:
                 return self._completion(request, "", (call,))

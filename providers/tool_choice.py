@@ -27,8 +27,8 @@ _CONDITIONS = 0.25
 _GROUPED = 0.3
 
 
-def wants_tool(request: Request, draws: Draws, profile: Profile) -> bool:
-    """Whether the model goes on calling tools in this turn: a geometric number of times."""
+def wants_tool(request: Request, seen: Sightings, draws: Draws, profile: Profile) -> bool:
+    """Whether the model calls a tool now: a first look, then a geometric number of calls a turn."""
     if not request.tools:
         return False
     made = 0
@@ -37,7 +37,8 @@ def wants_tool(request: Request, draws: Draws, profile: Profile) -> bool:
             break
         made += message.role == "tool"
     mean = profile.tool_calls.mean
-    return made < profile.tool_calls.max and draws.chance(mean / (mean + 1.0))
+    chance = mean / (mean + 1.0) if made or seen.tools else profile.looks_first
+    return made < profile.tool_calls.max and draws.chance(chance)
 
 
 def choose_call(
