@@ -36,6 +36,7 @@ _MODEL_FIELDS = (
     "tokens_per_minute",
     "timeout_seconds",
 )
+_FILES = frozenset(("file", "chat_template"))
 _NO_OPTIONS = frozenset(("provider", "model", "params", "price", "faults", *_MODEL_FIELDS))
 
 
@@ -74,8 +75,8 @@ def _input(name: str, schema: Mapping[str, JSON]) -> InputField:
 def _model(alias: str, model: Mapping[str, JSON], folder: Path) -> Model:
     plain = _plain(model)
     options = {key: value for key, value in plain.items() if key not in _NO_OPTIONS}
-    if "file" in options:
-        options["file"] = str((folder / options["file"]).resolve())
+    for key in _FILES & options.keys():
+        options[key] = str((folder / options[key]).resolve())
     return Model(
         alias=alias,
         provider=plain["provider"],

@@ -21,7 +21,7 @@ from orglab.engine.spec.names import maps, name_problems
 from orglab.engine.spec.normal import normal_form
 from orglab.engine.spec.override import apply_overrides
 from orglab.engine.spec.patch import patched
-from orglab.engine.spec.plugins import PluginCheck, evaluator_places, spread
+from orglab.engine.spec.plugins import WEIGHTS, PluginCheck, evaluator_places, spread
 from orglab.engine.spec.schema import KINDS, NOT_YET
 from orglab.engine.spec.shape import shape_problems
 from orglab.engine.spec.sound import sound_parts
@@ -228,7 +228,8 @@ class _Loading:
                 changes[path] = {name: self._with_files(path, name)}
         for path, file in self.plugins.files.items():
             if path[0] in {"tools", "models"}:
-                changes[path] = self._relative(file)
+                at = (*path[:-1], "file") if path[0] == "models" and path[2] == "model" else path
+                changes[at] = self._relative(file)
         found: dict[str, JSON] = patched(data, changes)
         return found
 
@@ -267,6 +268,8 @@ class _Loading:
     def _hashes(self, loaded: Loaded) -> dict[str, str]:
         found: dict[str, str] = {}
         for path, file in self.plugins.files.items():
+            if file.name.endswith(WEIGHTS):
+                continue
             try:
                 found[self._relative(file)] = content_hash(file)
             except FileRefused as refused:

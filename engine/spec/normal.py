@@ -271,10 +271,15 @@ def _hashed_models(normal: Mapping[str, JSON], pools: list[str]) -> dict[str, JS
     used.update(alias for name in pools for alias in normal["pools"][name]["members"])
     used.update(_texts([link.get("trigger") for link in normal["links"]]))
     return {
-        alias: {key: value for key, value in _told(model).items() if key not in _UNHASHED}
-        for alias, model in normal["models"].items()
-        if alias in used
+        alias: _hashed_model(model) for alias, model in normal["models"].items() if alias in used
     }
+
+
+def _hashed_model(model: Mapping[str, JSON]) -> dict[str, JSON]:
+    found = {key: value for key, value in _told(model).items() if key not in _UNHASHED}
+    if model["model"].endswith(".gguf"):
+        found.pop("file", None)  # weights count by the name that the author wrote
+    return found
 
 
 def _is_alias(model: JSON) -> bool:

@@ -13,7 +13,7 @@ JSON: TypeAlias = Any
 
 
 def patched(data: JSON, changes: Mapping[SpecPath, JSON]) -> JSON:
-    """A copy of ``data`` along the paths of ``changes``, each of which must exist."""
+    """A copy of ``data`` along the paths of ``changes``, the last key of which may be new."""
     if () in changes:
         return changes[()]
     below: dict[str | int, dict[SpecPath, JSON]] = {}
@@ -23,4 +23,4 @@ def patched(data: JSON, changes: Mapping[SpecPath, JSON]) -> JSON:
         return data
     if isinstance(data, list):
         return [patched(v, below[i]) if i in below else v for i, v in enumerate(data)]
-    return {**data, **{key: patched(data[key], part) for key, part in below.items()}}
+    return {**data, **{key: patched(data.get(key), part) for key, part in below.items()}}

@@ -19,7 +19,7 @@ from orglab.engine.spec.words import did_you_mean, got
 from orglab.evaluators.base import OutputEvaluator
 from orglab.providers.registry import Group, load_plugin, plugin_names
 
-__all__ = ["PluginCheck", "evaluator_places", "is_template", "named_files", "spread"]
+__all__ = ["WEIGHTS", "PluginCheck", "evaluator_places", "is_template", "named_files", "spread"]
 
 JSON: TypeAlias = Any
 _Hint: TypeAlias = Any
@@ -30,6 +30,16 @@ _WORDS: Mapping[Group, str] = {
     "orglab.evaluators": "evaluator",
     "orglab.tools": "tool",
 }
+
+WEIGHTS = ".gguf"
+"""How a file of model weights ends. Weights count by name: they are too large to be hashed."""
+
+_OF_PROVIDERS = frozenset({"file", "profile", "n_ctx", "n_threads", "chat_template"})
+"""Options of shipped providers that the schema describes for editors."""
+
+_FILE_OPTIONS = ("file", "chat_template")
+_SELF_CONTAINED = frozenset({"simulated"})
+"""Providers whose options can be tried at once: they need nothing of the machine."""
 
 _SURE = 0.8
 """How near a key must be to a common one to be a misspelling, where options are not declared."""
@@ -177,16 +187,50 @@ class PluginCheck:
 
     def _options(self, cls: type, model: Mapping[str, JSON], path: SpecPath) -> None:
         """Keys beyond those that every model has: by the provider's ``options``, if it has any."""
-        common = [key for key in definition("model")["properties"] if key != "file"]
+        common = list(definition("model")["properties"])
         options = getattr(cls, "options", None)
-        for key, value in model.items():
+        if options is not None:
+            common = [key for key in common if key not in _OF_PROVIDERS]
+        for key in model:
             if key in common or key.startswith("x-") or (options and key in options):
-                pass
-            elif options is not None or get_close_matches(key, common, n=1, cutoff=_SURE):
+                continue
+            if options is not None or get_close_matches(key, common, n=1, cutoff=_SURE):
                 cure = did_you_mean(key, [*common, *sorted(options or ())])
                 self._tell((*path, key), f"unknown key {key}", cure=cure, at_key=True)
-            if key == "file" and isinstance(value, str):
-                self._file(value, (*path, key))
+        self._model_files(model, path)
+        if model.get("provider") in _SELF_CONTAINED:
+            self._try_options(cls, model, path)
+
+    def _model_files(self, model: Mapping[str, JSON], path: SpecPath) -> None:
+        for key in ("model", *_FILE_OPTIONS):
+            name = model.get(key)
+            if not isinstance(name, str):
+                continue
+            if name.endswith(WEIGHTS):
+                self._weights(name, (*path, key))
+            elif key != "model":
+                self._file(name, (*path, key))
+
+    def _weights(self, name: str, path: SpecPath) -> None:
+        """Weights seldom lie beside a spec: in a catalogue that the user names, they may be anywhere."""
+        origin = self.sources.origin(self.marks.value(path).file)
+        if not origin.typed:
+            self._file(name, path)
+            return
+        file = (origin.folder / Path(name).expanduser()).resolve()
+        if file.is_file():
+            self.files[path] = file
+        else:
+            self._tell(path, f"{name}: there is no such file")
+
+    def _try_options(self, cls: type[Any], model: Mapping[str, JSON], path: SpecPath) -> None:
+        options = {key: model[key] for key in ("profile",) if key in model}
+        name = model.get("model", "")
+        try:
+            cls.from_spec(name if isinstance(name, str) else "", options)
+        except ValueError as error:
+            key = "profile" if "profile" in model else "model"
+            self._tell((*path, key), " ".join(str(error).split()))
 
     # -- plugins and their fields
 
@@ -275,9 +319,14 @@ def _is_union(hint: _Hint) -> bool:
     return get_origin(hint) in {Union, types.UnionType}
 
 
+def _is_choice(hint: _Hint) -> bool:
+    origin: Any = get_origin(hint)
+    return origin is Literal
+
+
 def _wanted(hint: _Hint) -> str:
     parts = [part for part in (get_args(hint) if _is_union(hint) else (hint,)) if part is not None]
-    if get_origin(hint) is Literal:
+    if _is_choice(hint):
         return f"one of {', '.join(map(str, get_args(hint)))} is wanted"
     words = [_word(part) for part in parts if part is not type(None)]
     return f"{' or '.join(words)} is wanted" if all(words) and words else ""
@@ -298,7 +347,7 @@ def _fits(hint: _Hint, value: JSON) -> bool:
     """Whether a value may stand in a field; True for types that we do not know."""
     if _is_union(hint):
         return any(_fits(part, value) for part in get_args(hint))
-    if get_origin(hint) is Literal:
+    if _is_choice(hint):
         return value in get_args(hint)
     if hint in _BASIC:
         return isinstance(value, _BASIC[hint]) and (hint is bool or not isinstance(value, bool))

@@ -27,10 +27,12 @@ class Origin(NamedTuple):
     Attributes:
         folder: Its folder: what it names is relative to this.
         root: The folder that what it names must stay in.
+        typed: The user named the file on the command line.
     """
 
     folder: Path
     root: Path
+    typed: bool = False
 
 
 def file_of(value: JSON) -> str | None:
@@ -83,7 +85,7 @@ class Sources:
 
     def catalogue(self, path: Path, shown: str) -> Located | None:
         """A ``models`` catalogue that the user named: it lies anywhere, with its own folder."""
-        self._origins[shown] = Origin(path.parent, path.parent)
+        self._origins[shown] = Origin(path.parent, path.parent, typed=True)
         try:
             found = self._models_of(read_bytes(read_limited(path), shown))
         except FileRefused as refused:
