@@ -60,9 +60,7 @@ def _link(fields: Mapping[str, Any]) -> Link:
     targets = (target,) if isinstance(target, str) else tuple(target)
     name = given.pop("id", f"{source}>{','.join(targets)}")
     if "review" in given:
-        given["phases"] = tuple(
-            Phase(actions=tuple(phase)) for phase in given.pop("review")
-        )
+        given["phases"] = tuple(Phase(actions=tuple(phase)) for phase in given.pop("review"))
     if "trigger" in given:
         trigger = dict(given["trigger"])
         trigger["checks"] = tuple(
@@ -128,9 +126,7 @@ class Played:
     def prompts(self, role: str) -> list[str]:
         """The last message of each request of a role."""
         return [
-            request.messages[-1].content
-            for request in self.requests
-            if request.labels.role == role
+            request.messages[-1].content for request in self.requests if request.labels.role == role
         ]
 
 

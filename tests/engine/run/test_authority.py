@@ -294,9 +294,7 @@ async def test_a_coin_that_never_fires_delivers_unread(team: Make, play: Make) -
 async def test_a_coin_is_the_same_for_a_seed(team: Make, play: Make) -> None:
     """Heads and tails come from seed, unit, link, copy and visit."""
     trigger = {"kind": "coin", "probability": 0.5}
-    made = team(
-        ["writer", "boss"], [boss(cap=9, trigger=trigger, directive="Revise.")], "writer"
-    )
+    made = team(["writer", "boss"], [boss(cap=9, trigger=trigger, directive="Revise.")], "writer")
     tosses = {seed: len((await play(made, {}, seed=seed)).of("coin")) for seed in range(20)}
     again = {seed: len((await play(made, {}, seed=seed)).of("coin")) for seed in range(20)}
     assert tosses == again

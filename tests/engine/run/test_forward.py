@@ -135,9 +135,7 @@ async def test_a_cap_of_n_means_n(
     run = await play(team(roles, links, "critic"), {"critic": [go("again")]})
     assert run.turns() == ["writer", "critic"] * (cap + 1)
     assert run.outcome.status == ("completed" if on_cap == "accept" else "stopped")
-    assert [body["use"] for body in run.of("delivered") if "use" in body] == list(
-        range(1, cap + 1)
-    )
+    assert [body["use"] for body in run.of("delivered") if "use" in body] == list(range(1, cap + 1))
 
 
 async def test_a_loop_that_ends_at_its_cap_is_done(

@@ -73,16 +73,16 @@ def forward_links(
         for earlier in names[: at + 1]:
             if rng.random() < 0.15:
                 link = {"from": name, "to": earlier, "cap": rng.randint(0, 3)}
-                links.append({**link, "id": f"f{len(links)}", "on_cap": rng.choice(["stop", "accept"])})
+                links.append(
+                    {**link, "id": f"f{len(links)}", "on_cap": rng.choice(["stop", "accept"])}
+                )
     for link in links:
         if "output" in roles[link["from"]] and rng.random() < 0.6:
             link["when"] = rng.choice([*STEPS, "otherwise"])
     return links
 
 
-def authority_link(
-    rng: random.Random, boss: str, names: list[str], number: int
-) -> dict[str, Any]:
+def authority_link(rng: random.Random, boss: str, names: list[str], number: int) -> dict[str, Any]:
     """An authority link with a random trigger."""
     to = rng.sample(names, rng.randint(1, len(names)))
     link: dict[str, Any] = {
@@ -195,7 +195,9 @@ async def test_random_teams(build: Callable[..., Any]) -> None:
         await crashed(team, number, journal, outcome, calls, rng)
     assert ends == sound
     assert sound > TEAMS / 3
-    assert min(statuses.get(status, 0) for status in ("completed", "stopped", "failed")) > sound / 50
+    assert (
+        min(statuses.get(status, 0) for status in ("completed", "stopped", "failed")) > sound / 50
+    )
 
 
 async def crashed(
