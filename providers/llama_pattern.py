@@ -25,13 +25,14 @@ _DIGIT: Final[Ranges] = [(0x30, 0x39)]
 _WORD: Final[Ranges] = [(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)]
 _SPACE: Final[Ranges] = [(0x09, 0x0D), (0x20, 0x20)]
 _BREAKS: Final[Ranges] = [(0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)]
+_SURROGATES: Final = (0xD800, 0xDFFF)
 # What a JSON text cannot hold as it is, and characters that are none.
 _UNSAFE: Final[Ranges] = [
     (0x00, 0x1F),
     (0x22, 0x22),
     (0x5C, 0x5C),
     (0x7F, 0x7F),
-    (0xD800, 0xDFFF),
+    _SURROGATES,
 ]
 _CLASSES: Final = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
@@ -82,12 +83,18 @@ def _holds(ranges: Ranges, char: str) -> bool:
     return any(low <= ord(char) <= high for low, high in ranges)
 
 
+def _written(ranges: Ranges) -> str:
+    return "".join(f"\\U{low:08X}-\\U{high:08X}" for low, high in ranges)
+
+
 def _class_rule(ranges: Ranges) -> str:
     """One character of ``ranges`` as it stands in a JSON text, escaped where it must be."""
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return literal(json.dumps(chr(ranges[0][0]), ensure_ascii=False)[1:-1])
-    safe = "".join(f"\\U{low:08X}-\\U{high:08X}" for low, high in _without(ranges, _UNSAFE))
-    parts = [f"[{safe}]"] if safe else []
+    safe = _without(ranges, _UNSAFE)
+    parts = [f"[{_written(safe)}]"] if safe else []
+    if safe and safe[-1][1] == 0x10FFFF:  # shorter by what it leaves out
+        parts = [f"[^{_written(_complement([*safe, _SURROGATES]))}]"]
     parts += [literal(json.dumps(char)[1:-1]) for char in '"\\\n\t' if _holds(ranges, char)]
     if not parts:
         raise GrammarError("a class holds no character that can be written")
