@@ -104,7 +104,7 @@ def settings_of(plugin: type[Any]) -> Mapping[str, Any]:
         one.name: _Setting(
             annotation=hints[one.name],
             required=one.default is one.default_factory is dataclasses.MISSING,
-            file=any(arm is Path for arm in _arms(hints[one.name])),
+            file=any(arm is Path or _items(arm) is Path for arm in _arms(hints[one.name])),
         )
         for one in dataclasses.fields(plugin)
         if one.init
@@ -118,13 +118,23 @@ def _arms(annotation: object) -> tuple[Any, ...]:
     return (annotation,)
 
 
+def _items(annotation: object) -> object:
+    """What a list or tuple holds; None for anything else."""
+    inner = typing.get_args(annotation)
+    return inner[0] if typing.get_origin(annotation) in (list, tuple, Sequence) else None
+
+
 def _value(called: str, key: str, value: JSON, setting: _Setting, resolve: Resolve) -> JSON | Path:
-    if setting.file and isinstance(value, str):
-        return resolve(value)
     if not _fits(value, setting.annotation):
         wanted = " or ".join(_spoken(one) for one in _arms(setting.annotation))
         raise ValueError(f"{called}: `{key}` must be {wanted}, not {value!r:.60}")
-    return value
+    return _resolved(value, resolve) if setting.file else value
+
+
+def _resolved(value: JSON, resolve: Resolve) -> JSON | Path:
+    if isinstance(value, list | tuple):
+        return tuple(resolve(one) for one in value)
+    return resolve(value) if isinstance(value, str) else value
 
 
 def _fits(value: JSON, annotation: object) -> bool:
@@ -147,14 +157,12 @@ def _fits_one(value: JSON, annotation: object) -> bool:
     if origin is Path:
         return isinstance(value, str)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return (
-            isinstance(value, Mapping) and all(_fits(one, inner[1]) for one in value.values())
-            if inner
-            else isinstance(value, Mapping)
+        return isinstance(value, Mapping) and all(
+            _fits(one, inner[1]) for one in value.values() if inner
         )
     if isinstance(origin, type) and issubclass(origin, Sequence | set | frozenset):
-        return isinstance(value, list | tuple) and (
-            not inner or all(_fits(one, inner[0]) for one in value)
+        return isinstance(value, list | tuple) and all(
+            _fits(one, inner[0]) for one in value if inner
         )
     return True
 

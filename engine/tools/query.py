@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,9 +10,13 @@ from typing import Any, ClassVar
 from orglab.engine.tools.guard import guarded
 from orglab.engine.tools.table import Table
 from orglab.engine.tools.table_tool import TableTool, arguments_schema, text
-from orglab.providers.base import JSON
+from orglab.providers.base import JSON, ToolError
 
 __all__ = ["Query"]
+
+_UNKNOWN_COLUMN = re.compile(
+    r'Referenced column "(.+?)" not found|does not have a column named "(.+?)"'
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +61,22 @@ class Query(TableTool):
         """Columns and rows; ``truncated`` where there are more rows than shown."""
         database = table.database
         sql = guarded(text(arguments, "sql"), database, list(table.columns))
-        answer = database.ask(sql, self.rows, self.seconds)
+        try:
+            answer = database.ask(sql, self.rows, self.seconds)
+        except ToolError as error:
+            raise ToolError(_explained(str(error), table)) from None
         found = {"columns": answer.columns, "rows": answer.rows, "row_count": len(answer.rows)}
         return found | {"truncated": answer.more}
+
+
+def _explained(said: str, table: Table) -> str:
+    """The database's words, but for an unknown column ours: its nearest names are the wrong ones."""
+    unknown = _UNKNOWN_COLUMN.search(said)
+    name = unknown and (unknown[1] or unknown[2])
+    if not name:
+        return " ".join(said.split())
+    try:
+        table.column(name)
+    except ToolError as error:
+        return f"{error}. Texts are written in single quotes"
+    return f"column `{name}` exists in `data`, but not where the query uses it"

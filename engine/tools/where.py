@@ -58,13 +58,17 @@ _FUNCTIONS: dict[str, _Function] = {
 
 
 class _Term(NamedTuple):
-    """A part of a condition: its SQL, its kind; ``text``: what a constant text says."""
+    """A part of a condition: its SQL, its kind; ``text``: what a constant text says.
+
+    ``column``: it is a bare column, which may be missing.
+    """
 
     sql: str
     kind: _Kind
     name: str
     constant: bool = False
     text: str | None = None
+    column: bool = False
 
 
 def condition(where: str, columns: Mapping[str, Column]) -> str:
@@ -78,16 +82,16 @@ def condition(where: str, columns: Mapping[str, Column]) -> str:
         ToolError: It is no condition on these columns; the text says how to write it.
     """
     reader = _Reader(tokens(where), columns)
-    whole = _truth(reader.either(), "the condition")
+    whole = reader.either()
     if reader.now.sort != "end":
         raise ToolError(reader.unexpected())
-    return whole.sql
+    return _truth(whole, "the condition").sql
 
 
 def _truth(term: _Term, what: str) -> _Term:
     if term.kind != "boolean":
         raise ToolError(f"`where`: {what} is not true or false: {term.name} is {term.kind}")
-    return term
+    return _of_comparison(term.sql, term.name) if term.column else term
 
 
 def _literal(text: str) -> str:
@@ -301,7 +305,7 @@ class _Reader:
             self._place -= token.sort != "end"
             raise ToolError(self.unexpected())
         column = find_column(self._columns, token.value)
-        return _Term(quoted(column.name), column.type, f"`{column.name}`")
+        return _Term(quoted(column.name), column.type, f"`{column.name}`", column=True)
 
     def _call(self, name: str) -> _Term:
         function = _FUNCTIONS.get(name.lower())
