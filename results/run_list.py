@@ -29,7 +29,7 @@ def runs_table(reader: Reader, *, limit: int | None = 1_000) -> RenderableType:
     total = sum(1 for _ in reader.statuses()) if limit is not None else len(rows)
     shown = _prefix_length(reader)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("run", no_wrap=True)
+    table.add_column("run", no_wrap=True, min_width=shown)
     for name in ("arm", "unit"):
         table.add_column(name, overflow="fold")
     for name in ("rep", "status"):

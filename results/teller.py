@@ -314,8 +314,11 @@ def _mark(output: Output | None, record: RunRecord) -> str:
 def _how_read(call: CallRecord) -> str:
     """How a reply was read, where that is worth a word."""
     how, problem = call.read.get("how", ""), call.read.get("problem")
+    if problem and call.error:
+        return ""  # the error tells it
     if problem:
-        return f"the reply did not fit ({one_line(str(problem), 300)}); asked again"
+        message = one_line(str(call.read.get("message") or problem), 300)
+        return f"the reply could not be used ({problem}: {message}); asked again"
     if call.stop in ("length", "refusal"):
         cut = "cut by the token limit" if call.stop == "length" else "a refusal"
         return f"the reply is {cut}"

@@ -115,7 +115,8 @@ def told() -> Told:
     run.review("researcher@1", 1, "approve", "Thorough, and the counts are given.", used=0, cap=2)
     run.deliver("researcher@1", "researcher>analyst", "analyst")
     run.tick = 2
-    run.call("analyst", 1, text="", read={"how": "", "problem": "`share` must be a number"})
+    unread = {"problem": "invalid", "message": "share: 'most' is not a number"}
+    run.call("analyst", 1, text="", read={"how": None, **unread})
     run.call("analyst", 1, read={"how": "fenced"})
     run.turn("analyst", 1, "Noise drives the returns.\n\nPrice does not.", ("researcher@1",))
     run.call("manager", 2, "review")
