@@ -273,7 +273,7 @@ class _Reader:
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchor(event.value, Place(self._mark(event)), 1, 0)
         self._check_key(event)
-        return str(event.value)
+        return self._text(event)
 
     def _check_key(self, event: _Event) -> None:
         if not event.implicit[0]:
