@@ -160,11 +160,11 @@ def pearson(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) 
 def _no_correlation(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) -> str:
     if not xs:
         return "no row has both values"
+    if len(xs) < 3:
+        return f"n = {len(xs)}: at least 3 pairs are needed, since 2 always give 1 or -1"
     for name, values in zip(names, (xs, ys), strict=True):
         if min(values) == max(values):
             return f"{name} is constant"
-    if len(xs) < 3:
-        return f"only {len(xs)} pairs: r would be 1 or -1 whatever the numbers"
     return ""
 
 

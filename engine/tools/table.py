@@ -69,6 +69,11 @@ class Table:
         return self.rows * len(self.columns)
 
     @property
+    def filled(self) -> bool:
+        """Its database is there already: the first to ask waits until it is filled."""
+        return self._database is not None
+
+    @property
     def database(self) -> Database:
         """Its database, filled when it is first asked."""
         with self._lock:

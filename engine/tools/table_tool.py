@@ -104,7 +104,8 @@ class TableTool(Tool):
             table = await self.prepare()
         except TableError as error:
             raise ToolError(f"the table cannot be read: {error}") from None
-        if self.slow(table):
+        filling = not table.filled and arguments.get("where") is not None
+        if filling or self.slow(table):
             return await asyncio.to_thread(self.answer, table, arguments)
         return self.answer(table, arguments)
 

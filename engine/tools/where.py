@@ -17,7 +17,7 @@ from orglab.engine.tools.names import columns_are, find_column
 from orglab.engine.tools.terms import Token, tokens
 from orglab.providers.base import ToolError
 
-__all__ = ["condition"]
+__all__ = ["FUNCTIONS", "condition"]
 
 _Kind: TypeAlias = Literal["boolean", "date", "integer", "number", "text", "timestamp"]
 
@@ -39,7 +39,7 @@ class _Function(NamedTuple):
     gives: _Kind
 
 
-_FUNCTIONS: dict[str, _Function] = {
+FUNCTIONS: dict[str, _Function] = {
     **dict.fromkeys(("abs", "ceil", "floor", "round"), _Function((_NUMBERS,), "number")),
     **dict.fromkeys(("lower", "upper", "trim"), _Function((_TEXTS,), "text")),
     **dict.fromkeys(
@@ -126,7 +126,7 @@ class _Reader:
         if self.now.value == ".":
             return (
                 "`where`: attributes and methods (`a.b`) are not allowed; allowed functions: "
-                + ", ".join(sorted(_FUNCTIONS))
+                + ", ".join(sorted(FUNCTIONS))
             )
         if self.now.value in {*_COMPARISONS, *_OPPOSITES}:
             return "`where`: comparisons cannot be chained; write `a > 1 and a < 3`"
@@ -308,11 +308,11 @@ class _Reader:
         return _Term(quoted(column.name), column.type, f"`{column.name}`", column=True)
 
     def _call(self, name: str) -> _Term:
-        function = _FUNCTIONS.get(name.lower())
+        function = FUNCTIONS.get(name.lower())
         if function is None:
             raise ToolError(
                 f"`where`: `{name}(…)` is not allowed; allowed functions: "
-                + ", ".join(sorted(_FUNCTIONS))
+                + ", ".join(sorted(FUNCTIONS))
             )
         self._deeper()
         arguments = [self._sum()]

@@ -72,7 +72,7 @@ def test_a_constant_column_has_no_correlation(n: int) -> None:
 
 def test_too_few_pairs_have_no_correlation() -> None:
     """Two pairs always lie on a line."""
-    assert pearson([1, 2], [1, 2], NAMES).reason.startswith("only 2 pairs")
+    assert pearson([1, 2], [1, 2], NAMES).reason.startswith("n = 2: at least 3")
     assert pearson([], [], NAMES) == (None, 0, "no row has both values")
 
 

@@ -54,7 +54,7 @@ async def test_pairs_with_gaps(cases: Path, ask: Ask) -> None:
         assert (found["r"], found["n"]) == (r, 10)
         two = await ask(Correlate, file, {"x": "x", "y": "z", "method": method})
         assert (two["r"], two["n"]) == (None, 2)
-        assert two["reason"].startswith("only 2 pairs")
+        assert two["reason"].startswith("n = 2: at least 3")
 
 
 async def test_histogram(cases: Path, ask: Ask) -> None:

@@ -1,0 +1,62 @@
+"""docs/tools.md: every example gives what the page says, and every tool and setting is told."""
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+from orglab.engine.tools.make import make
+from orglab.engine.tools.table_tool import TableTool
+from orglab.engine.tools.where import FUNCTIONS
+from orglab.providers.base import JSON
+from orglab.providers.registry import load_plugin, plugin_names
+
+PAGE = (Path(__file__).parents[3] / "docs/tools.md").read_text(encoding="utf-8")
+TABLE = re.search(r"```csv\n(.*?)```", PAGE, re.DOTALL)
+BLOCKS = [json.loads(one) for one in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
+SECTIONS = re.findall(r"^### (\w+)\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL)
+OURS = [
+    name
+    for name in plugin_names("orglab.tools")
+    if issubclass(load_plugin("orglab.tools", name), TableTool)
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "result"),
+    list(zip(BLOCKS[::2], BLOCKS[1::2], strict=True)),
+    ids=lambda one: one.get("tool", ""),
+)
+async def test_examples(call: JSON, result: JSON, tmp_path: Path) -> None:
+    """The result beside each call is the one that the tool gives."""
+    assert TABLE is not None
+    (tmp_path / "films.csv").write_text(TABLE[1], encoding="utf-8")
+    tool = make(call["tool"], {"file": "films.csv"}, resolve=lambda text: tmp_path / text)
+    assert await tool.call(call["arguments"]) == result
+
+
+def test_the_spec_of_the_page_makes_its_tools() -> None:
+    """What the page shows can be copied."""
+    snippet = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    assert snippet is not None
+    for declared in yaml.safe_load(snippet[1])["tools"].values():
+        make(declared["use"], declared["with"], resolve=Path)
+
+
+def test_every_tool_and_no_other_has_a_section() -> None:
+    """In it stand its arguments, and the settings that are its own."""
+    assert sorted(name for name, _ in SECTIONS) == sorted(OURS)
+    shared = {one.name for one in fields(TableTool)}
+    for name, section in SECTIONS:
+        tool = load_plugin("orglab.tools", name)
+        told = [*tool.parameters["properties"], *({one.name for one in fields(tool)} - shared)]
+        assert [one for one in told if not re.search(rf"\b{one}\b", section)] == []
+    assert [one for one in shared if f"| `{one}` |" not in PAGE] == []
+
+
+def test_every_function_of_conditions_is_told() -> None:
+    """The list of the page is the list of the language."""
+    told = PAGE.partition("- Functions:")[2].partition("\n- **")[0]
+    assert [one for one in FUNCTIONS if not re.search(rf"\b{one}\b", told)] == []
