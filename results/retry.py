@@ -27,8 +27,14 @@ def failing_positions(entries: Sequence[Entry], events: Sequence[Event]) -> list
         if entry.kind != "tool"
         and entry.body.get("error") is not None
         and entry.position.split(".")[0] == str(last)
-        and (entry.body.get("copy"), entry.body.get("visit")) not in skipped
+        and not _is_of(entry, skipped)
     ]
+
+
+def _is_of(entry: Entry, turns: set[tuple[str, int]]) -> bool:
+    """Whether an entry belongs to one of ``turns``; a check's names the copy alone."""
+    copy, visit = entry.body.get("copy"), entry.body.get("visit")
+    return any(copy == name and visit in (None, number) for name, number in turns)
 
 
 def _skipped(events: Sequence[Event]) -> set[tuple[str, int]]:
@@ -47,6 +53,15 @@ def _skipped(events: Sequence[Event]) -> set[tuple[str, int]]:
         elif event.kind == "skipped" and body.get("why") == "error" and body["copy"] in turns:
             found.add((body["copy"], turns[body["copy"]]))
     return found
+
+
+def _failure(events: Sequence[Event]) -> int | None:
+    """The ``seq`` of the first sign of the failure; a turn that was skipped may be one too many."""
+    last = max((event.tick for event in events), default=0)
+    for event in events:
+        if event.kind == "ended" or (event.kind == "turn_failed" and event.tick == last):
+            return event.seq
+    return None
 
 
 def reopen(
@@ -71,8 +86,7 @@ def reopen(
     run, retries = row["run"], row["retries"] + 1
     where = failing_positions(entries, events) if positions is None else positions
     failures = [*loads(row["failures"]), row["reason"]]
-    end = ("turn_failed", "ended")
-    cut = next((event.seq for event in events if event.kind in end), None)
+    cut = _failure(events)
     try:
         connection.execute("BEGIN IMMEDIATE")
         for table in ("calls", "decisions"):

@@ -49,6 +49,7 @@ class Teller:
         self._tick = 0
         self._under: tuple[str, str] | None = None
         self._receivers: list[str] = []
+        self._failed: tuple[str, int] | None = None
         self._failures: list[str] = []
         self._told: set[str] = set()
 
@@ -164,13 +165,15 @@ class Teller:
         """Told with its turn."""
 
     def _on_turn_failed(self, body: Body, _: Event) -> None:
+        self._failed = (body["copy"], self._tick)
         self._line(f"✗ {body['copy']} failed: {_error_words(body.get('error'))}", "bold red", 0)
 
     def _on_skipped(self, body: Body, _: Event) -> None:
-        why = "nothing reached it"
+        why = ": nothing reached it"
         if body["why"] == "error":
-            why = f"its turn failed: {_error_words(body.get('error'))}"
-        self._line(f"• {body['copy']} is skipped: {why}", "dim", 0)
+            known = self._failed == (body["copy"], self._tick)
+            why = "" if known else f": its turn failed: {_error_words(body.get('error'))}"
+        self._line(f"• {body['copy']} is skipped{why}", "dim", 0)
 
     # -- reviews ------------------------------------------------------------------------------
 

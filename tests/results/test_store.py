@@ -319,7 +319,7 @@ async def failed_run(store: Store) -> None:
             event(
                 1, "output", id="writer@1", copy="writer", role="writer", visit=1, value=1, text=""
             ),
-            event(2, "skipped", 2, copy="helper", why="error"),
+            event(2, "turn_failed", 2, copy="helper", visit=0),
             event(3, "turn", 3, copy="helper", visit=1),
             event(4, "skipped", 3, copy="helper", why="error"),
             event(5, "turn_failed", 3, copy="writer", visit=2),
@@ -350,7 +350,7 @@ async def test_a_failed_run_goes_on_from_its_last_durable_reply(tmp_path: Path) 
     assert [found.kind for found in record.events] == [
         "started",
         "output",
-        "skipped",
+        "turn_failed",
         "turn",
         "skipped",
     ]

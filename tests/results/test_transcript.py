@@ -142,7 +142,9 @@ def told() -> Told:
     run.tick = 4
     run.call("writer", 1)
     run.turn("writer", 1, "# Report\n\nThe laptop is quiet.", ("analyst@2",))
-    run.say("skipped", copy="critic", why="error", error={"kind": "unavailable", "message": "502"})
+    error = {"kind": "unavailable", "message": "502"}
+    run.say("turn_failed", copy="critic", visit=1, error=error)
+    run.say("skipped", copy="critic", why="error", error=error)
     failed = {"evaluator": "required_sections", "passed": False, "value": 0}
     run.say("check", link="form", output="writer@1", reason="no section 'Root cause'", **failed)
     run.say(
