@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orglab.engine.graph.nearest import choices, meant
+from orglab.engine.graph.naming import choices, unknown_role
 from orglab.engine.graph.shape import Shape, cycle_text, one_cycle_each
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.model import OBLIGING, AuthorityLink, EvaluatorUse, Topology
@@ -86,7 +86,7 @@ def target_problems(shape: Shape) -> Iterator[Problem]:
                 cure="leave it out: a verdict names its target itself",
             )
         elif link.target not in shape.topology.roles:
-            yield _unknown_role(path, link.target, shape.topology)
+            yield unknown_role(path, link.target, shape.topology.roles)
         else:
             yield from _after(path, shape, link, link.target)
 
@@ -102,15 +102,6 @@ def _after(path: SpecPath, shape: Shape, link: AuthorityLink, target: str) -> It
             expected="a role upstream of, or the same as, every role that can fire it",
             cure="choose another target, or let the checks look at one `role` alone",
         )
-
-
-def _unknown_role(path: SpecPath, name: str, topology: Topology) -> Problem:
-    return Problem(
-        path=path,
-        wrong=f"no role is called `{name}`",
-        expected=f"one of {choices(topology.roles)}",
-        cure=meant(name, topology.roles),
-    )
 
 
 def evaluator_role_problems(topology: Topology) -> Iterator[Problem]:
@@ -129,7 +120,7 @@ def evaluator_role_problems(topology: Topology) -> Iterator[Problem]:
 def _role_named(topology: Topology, path: SpecPath, use: EvaluatorUse) -> Iterator[Problem]:
     name = use.arguments.get("role")
     if isinstance(name, str) and name not in topology.roles:
-        yield _unknown_role(path, name, topology)
+        yield unknown_role(path, name, topology.roles)
 
 
 def _reviewed(

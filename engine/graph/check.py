@@ -48,12 +48,15 @@ def check_file(
     loaded = load(path, overrides=overrides, models=models)
     team, found = None, list[Problem]()
     if loaded.topology is not None:
-        team, found = compile_topology(loaded.topology, partial=loaded.partial)
-    told = {problem.path for problem in loaded.problems}
-    problems = [*loaded.problems, *(one for one in found if one.path not in told)]
-    faults = tuple(sorted(map(loaded.locate, problems), key=_place))
-    return Checked(loaded=loaded, team=None if faults else team, faults=faults)
+        blamed = [problem.path for problem in loaded.problems] if loaded.partial else None
+        team, found = compile_topology(loaded.topology, blamed=blamed)
+    faults = loaded.faults
+    told = {fault.problem.path for fault in faults}
+    faults += [fault for fault in map(loaded.locate, found) if fault.problem.path not in told]
+    faults.sort(key=lambda fault: _place(fault, loaded.file))
+    return Checked(loaded=loaded, team=None if faults else team, faults=tuple(faults))
 
 
-def _place(fault: Fault) -> tuple[str, int, int]:
-    return fault.file, fault.line, fault.column
+def _place(fault: Fault, file: str) -> tuple[bool, str, int, int]:
+    """The checked file's own faults come first."""
+    return fault.file != file, fault.file, fault.line, fault.column

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 import networkx as nx
@@ -15,7 +15,7 @@ from orglab.engine.graph.authority import (
 from orglab.engine.graph.bounds import bounds_of
 from orglab.engine.graph.conditions import otherwise_problems, when_problems
 from orglab.engine.graph.money import money_problems
-from orglab.engine.graph.nearest import choices, meant
+from orglab.engine.graph.naming import Blame, unknown_role
 from orglab.engine.graph.prompts import template_problems
 from orglab.engine.graph.reach import reach_problems, reviewers
 from orglab.engine.graph.shape import Shape, cycle_text, shape_of
@@ -27,39 +27,41 @@ __all__ = ["compile_topology"]
 
 
 def compile_topology(
-    topology: Topology, *, partial: bool = False
+    topology: Topology, *, blamed: Collection[SpecPath] | None = None
 ) -> tuple[Team | None, list[Problem]]:
     """Compiles a topology.
 
     Args:
         topology: The topology.
-        partial: It was built from the sound parts of a faulty document. What could merely follow
-            from the parts that are missing is then no problem, and there is no team.
+        blamed: Where the document that it was built from has faults, their places; the topology
+            then lacks what they blame. What could merely follow from that is no problem, and
+            there is no team.
 
     Returns:
         The team, or None where there is any problem; and all problems.
     """
     shape = shape_of(topology)
-    problems = [*_sound_anyway(shape), *template_problems(topology, partial=partial)]
-    if not partial:
-        problems += _sound_when_whole(shape)
-    if problems or partial:
+    blame = None if blamed is None else Blame(blamed)
+    problems = [*_certain(shape, blame or Blame(())), *template_problems(topology, blame)]
+    if blame is None:
+        problems += _of_the_whole(shape)
+    if problems or blame:
         return None, problems
     return _team(shape), []
 
 
-def _sound_anyway(shape: Shape) -> Iterator[Problem]:
+def _certain(shape: Shape, blame: Blame) -> Iterator[Problem]:
     """Problems that no missing part can have caused."""
     yield from _cycles(shape)
     yield from circle_problems(shape)
-    yield from when_problems(shape.topology)
+    yield from when_problems(shape.topology, blame)
     yield from _twins(shape.topology)
-    yield from voice_problems(shape.topology)
-    yield from money_problems(shape.topology)
+    yield from money_problems(shape.topology, blame)
 
 
-def _sound_when_whole(shape: Shape) -> Iterator[Problem]:
+def _of_the_whole(shape: Shape) -> Iterator[Problem]:
     """Problems that tell of something missing."""
+    yield from voice_problems(shape.topology)
     yield from _loose_ends(shape.topology)
     yield from _idle_caps(shape)
     yield from otherwise_problems(shape.topology)
@@ -109,12 +111,7 @@ def _loose_ends(topology: Topology) -> Iterator[Problem]:
             ends["to"] = link.target
         for key, name in ends.items():
             if name not in topology.roles:
-                yield Problem(
-                    path=("links", index, key),
-                    wrong=f"no role is called `{name}`",
-                    expected=f"one of {choices(topology.roles)}",
-                    cure=meant(name, topology.roles),
-                )
+                yield unknown_role(("links", index, key), name, topology.roles)
 
 
 def _twins(topology: Topology) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, UndefinedTypeCheck, UnknownType
-from orglab.engine.graph.nearest import choices, meant
+from orglab.engine.graph.naming import Blame, choices, meant
 from orglab.engine.spec.fault import Problem
 from orglab.engine.spec.model import ForwardLink, Topology
 from referencing.exceptions import Unresolvable
@@ -23,10 +23,12 @@ DEEPEST = 20
 """How many references and branches are followed into a schema that may refer to itself."""
 
 
-def when_problems(topology: Topology) -> Iterator[Problem]:
-    """Conditions that can never hold."""
+def when_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:
+    """Conditions that can never hold, but of roles that have another fault."""
     for index, link in enumerate(topology.links):
-        if isinstance(link, ForwardLink) and isinstance(link.when, Mapping):
+        if not isinstance(link, ForwardLink) or blame.touches("roles", link.source):
+            continue
+        if isinstance(link.when, Mapping):
             yield from _when(topology, index, link, link.when)
 
 

@@ -178,6 +178,10 @@ def _check_round(_: Value, precision: int = 0, *__: Value, **___: Value) -> None
     require(abs(precision) <= 100)
 
 
+def _check_json(_: Value, indent: int | None = None) -> None:
+    require(indent is None or 0 <= indent <= 16)
+
+
 def _check_sum(_: Value, __: Value = None, start: Value = 0) -> None:
     require(isinstance(start, (int, float)))
 
@@ -195,5 +199,5 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "round": _check_round,
     "slice": _check_count,
     "sum": _check_sum,
-    "tojson": _check_round,
+    "tojson": _check_json,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orglab.engine.graph.nearest import choices
+from orglab.engine.graph.naming import Blame, choices
 from orglab.engine.spec.fault import Problem
 from orglab.engine.spec.model import Model, Topology
 from orglab.providers.registry import load_plugin
@@ -12,13 +12,15 @@ from orglab.providers.registry import load_plugin
 __all__ = ["money_problems"]
 
 
-def money_problems(topology: Topology) -> Iterator[Problem]:
+def money_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:
     """Hosted models in use under ``limits.cost_usd`` whose calls have no largest cost."""
     if topology.limits.cost_usd is None:
         return
     used = _used(topology)
     for alias, model in topology.models.items():
-        lacking = _lacking(model) if alias in used and not _is_free(model) else []
+        if alias not in used or blame.touches("models", alias):
+            continue
+        lacking = [] if _is_free(model) else _lacking(model)
         if lacking:
             yield Problem(
                 path=("models", alias),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from orglab.engine.graph.nearest import choices, meant
+from orglab.engine.graph.naming import Blame, choices, meant
 from orglab.engine.graph.templates import references
 from orglab.engine.graph.variables import (
     RESERVED,
@@ -24,16 +24,21 @@ JSON: TypeAlias = Any
 MAPPING_METHODS = frozenset({"get", "items", "keys", "values"})
 
 
-def template_problems(topology: Topology, *, partial: bool = False) -> Iterator[Problem]:
+def template_problems(topology: Topology, blame: Blame | None = None) -> Iterator[Problem]:
     """Every problem of every template.
 
     Args:
         topology: The topology.
-        partial: Faulty parts are missing from it, so a name that it lacks is no problem.
+        blame: Where faulty parts are missing from it: then a name that it lacks is no problem.
     """
     yield from _input_names(topology)
     for path, text, allowed in _templates(topology):
-        yield from _check(path, text, allowed, partial)
+        yield from _check(path, text, allowed, blame)
+
+
+def _owner(path: SpecPath) -> SpecPath:
+    """What may also decide what the template at ``path`` reaches."""
+    return path[:2] if path[0] in ("roles", "tools", "templates") else path[:1]
 
 
 def _input_names(topology: Topology) -> Iterator[Problem]:
@@ -97,7 +102,7 @@ def _inside(
             yield from _inside((*path, index), part, allowed)
 
 
-def _check(path: SpecPath, text: str, allowed: Allowed, partial: bool) -> Iterator[Problem]:
+def _check(path: SpecPath, text: str, allowed: Allowed, blame: Blame | None) -> Iterator[Problem]:
     found = references(text)
     if found.error:
         yield Problem(
@@ -107,15 +112,17 @@ def _check(path: SpecPath, text: str, allowed: Allowed, partial: bool) -> Iterat
             "{% raw %} and {% endraw %}",
         )
         return
+    if blame and blame.touches(*_owner(path)):
+        return
     for name in sorted(found.variables - allowed.names):
-        yield from _unknown(path, name, allowed, partial)
+        yield from _unknown(path, name, allowed, blame is not None)
     if "tool" in found.whole & allowed.names:
         yield Problem(
             path=path,
             wrong="the template uses `tool` itself",
             cure="call a tool by its name: `tool.NAME(…)`",
         )
-    if not partial:
+    if blame is None:
         yield from _attributes(path, found.attributes, allowed)
 
 

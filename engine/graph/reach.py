@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orglab.engine.graph.nearest import choices, meant
+from orglab.engine.graph.naming import choices, unknown_role
 from orglab.engine.graph.shape import Shape
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.model import AuthorityLink, ForwardLink
@@ -31,17 +31,7 @@ def _start(shape: Shape) -> Iterator[Problem]:
     for index, name in enumerate(names):
         if name not in shape.topology.roles:
             path: SpecPath = ("start", index)
-            yield _no_role(path, name, shape)
-
-
-def _no_role(path: SpecPath, name: str, shape: Shape) -> Problem:
-    roles = shape.topology.roles
-    return Problem(
-        path=path,
-        wrong=f"no role is called `{name}`",
-        expected=f"one of {choices(roles)}",
-        cure=meant(name, roles),
-    )
+            yield unknown_role(path, name, shape.topology.roles)
 
 
 def _unreached(shape: Shape) -> Iterator[Problem]:
@@ -81,7 +71,7 @@ def _never_reviewed(shape: Shape, index: int, link: AuthorityLink) -> Iterator[P
         path: SpecPath = ("links", index, "to", number)
         path = path if len(link.targets) > 1 else path[:-1]
         if name not in shape.topology.roles:
-            yield _no_role(path, name, shape)
+            yield unknown_role(path, name, shape.topology.roles)
         elif name in reviewers(shape):
             yield Problem(
                 path=path,
@@ -130,7 +120,7 @@ def _output(shape: Shape) -> Iterator[Problem]:
     for index, name in enumerate(output):
         path: SpecPath = ("output", index) if len(output) > 1 else ("output",)
         if name not in shape.topology.roles:
-            yield _no_role(path, name, shape)
+            yield unknown_role(path, name, shape.topology.roles)
         elif name in reviewers(shape):
             yield Problem(
                 path=path,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from jinja2 import Template, TemplateSyntaxError, nodes
 from orglab.engine.graph.budget import TemplateCostError
-from orglab.engine.graph.nearest import nearest
 from orglab.engine.graph.sandbox import BoundedEnvironment
+from orglab.engine.spec.words import nearest
 
 __all__ = [
     "References",

@@ -68,7 +68,7 @@ def build_topology(
     order = [name for name in dict.fromkeys([*given, *names(made)]) if name not in without]
     standard: dict[str, Any] = {"model": "m", "output": VERDICTS, "vars": {"persona": "plain"}}
     made_roles = {name: Role(name=name, **(standard | given.get(name, {}))) for name in order}
-    ends = [one.target for one in made if isinstance(one, ForwardLink)] or order
+    ends = [one.target for one in made if isinstance(one, ForwardLink)] or order[:1]
     answers = (output,) if isinstance(output, str) else output or tuple(ends[-1:])
     settings: dict[str, Any] = {
         "name": "team",

@@ -338,8 +338,8 @@ def test_all_problems_come_in_one_go(build: Build) -> None:
 def test_of_a_partial_topology_only_what_is_certain_is_told(build: Build) -> None:
     """A missing link may be why a role is unreached; a cycle is a cycle."""
     topology = build("a > b", "b > a", "b > c cap 1", start=("c",), output="z")
-    assert [problem.path for problem in problems(topology, partial=True)] == [("links", 1)]
-    assert compile_topology(build("a > b"), partial=True) == (None, [])
+    assert [problem.path for problem in problems(topology, blamed=[("links", 3)])] == [("links", 1)]
+    assert compile_topology(build("a > b"), blamed=[("links", 3)]) == (None, [])
 
 
 def test_compiling_changes_nothing(build: Build) -> None:

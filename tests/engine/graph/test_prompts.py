@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from orglab.engine.graph.naming import Blame
 from orglab.engine.graph.prompts import template_problems
 from orglab.engine.spec.fault import Problem
 from orglab.engine.spec.model import (
@@ -191,4 +192,4 @@ def test_an_input_cannot_hide_a_variable(build: Build) -> None:
 def test_of_a_partial_topology_unknown_names_are_not_told(build: Build) -> None:
     """The faulty part may have declared them; what is not granted is told all the same."""
     topology = role(build, "{{ zzz }}{{ vars.zzz }}{{ blackboard }}")
-    assert "`blackboard`" in only(topology, partial=True).wrong
+    assert "`blackboard`" in only(topology, blame=Blame([("links", 0)])).wrong

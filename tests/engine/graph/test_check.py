@@ -1,0 +1,137 @@
+"""A file checked whole: loader's and compiler's faults together, in order, each told once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from orglab.engine.graph.check import Checked, check_file
+
+HEAD = """kind: topology
+version: 1
+name: team
+inputs: {topic: {type: string}}
+models: {m: {provider: simulated}}
+"""
+
+
+def checked(folder: Path, text: str) -> Checked:
+    """The file with this text after the head, checked."""
+    path = folder / "team.yaml"
+    path.write_text(HEAD + text, "utf-8")
+    return check_file(path)
+
+
+def places(found: Checked) -> list[tuple[int, str]]:
+    """Line and what is wrong of each fault."""
+    return [(fault.line, fault.problem.wrong) for fault in found.faults]
+
+
+def test_a_sound_file_gives_a_team(tmp_path: Path) -> None:
+    """And no faults."""
+    found = checked(
+        tmp_path,
+        """roles:
+  writer: {system: "Write on {{ topic }}."}
+  critic: {}
+links:
+  - {from: writer, to: critic, kind: forward}
+  - {from: critic, to: writer, kind: forward, cap: 2}
+output: writer
+""",
+    )
+    assert found.faults == ()
+    assert found.team is not None
+    assert found.team.order == ("writer", "critic")
+    assert found.team.topology is found.loaded.topology
+
+
+def test_faults_of_the_graph_have_their_lines(tmp_path: Path) -> None:
+    """A cycle, a misspelt input and a role nobody reaches, in order of lines."""
+    found = checked(
+        tmp_path,
+        """roles:
+  writer: {system: "Write on {{ topik }}."}
+  critic: {}
+  idler: {}
+links:
+  - {from: writer, to: critic, kind: forward}
+  - {from: critic, to: writer, kind: forward}
+output: writer
+start: writer
+""",
+    )
+    assert found.team is None
+    assert places(found) == [
+        (7, "the template uses `topik`, which is no input and nothing else that writer has"),
+        (
+            9,
+            "`idler` never takes a turn: the start does not lead to it, and it is no one's superior",
+        ),
+        (12, "a cycle without a cap: writer > critic > writer"),
+    ]
+
+
+def test_graph_and_loader_speak_in_one_go(tmp_path: Path) -> None:
+    """What follows from a faulty part is not told; what does not is, at its own line."""
+    found = checked(
+        tmp_path,
+        """roles:
+  writer: {system: "Write on {{ topic }}."}
+  critic: {}
+  editor: {prompt: "{{ blackboard }}"}
+links:
+  - {from: writer, to: crtic, kind: forward}
+  - {from: critic, to: editor, kind: forward}
+  - {from: editor, to: critic, kind: forward}
+output: editor
+""",
+    )
+    assert places(found) == [
+        (9, "the template uses `blackboard`, which editor does not see"),
+        (11, "there is no role `crtic`"),
+        (13, "a cycle without a cap: critic > editor > critic"),
+    ]
+
+
+def test_a_fault_below_another_is_not_told(tmp_path: Path) -> None:
+    """A condition on a role whose schema is faulty may be right once that is mended."""
+    found = checked(
+        tmp_path,
+        """roles:
+  writer: {output: {type: object, properties: {v: {type: strin}}}}
+  critic: {}
+links:
+  - {from: writer, to: critic, kind: forward, when: {v: ok}}
+output: critic
+""",
+    )
+    assert [line for line, _ in places(found)] == [7]
+
+
+@pytest.mark.parametrize("text", ["", "roles: [", "roles: {a: 3}\n", "links: 7\noutput: x\n"])
+def test_no_text_makes_it_raise(tmp_path: Path, text: str) -> None:
+    """There are faults and no team."""
+    found = checked(tmp_path, text)
+    assert found.faults
+    assert found.team is None
+
+
+def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:
+    """Not an exception."""
+    found = check_file(tmp_path / "none.yaml")
+    assert len(found.faults) == 1
+    assert found.team is None
+
+
+def test_overrides_are_checked_too(tmp_path: Path) -> None:
+    """A path set on the command line can mend or break a graph."""
+    text = """roles: {a: {}, b: {}}
+links:
+  - {from: a, to: b, kind: forward}
+  - {id: back, from: b, to: a, kind: forward, cap: 1}
+output: b
+"""
+    assert checked(tmp_path, text).team is not None
+    broken = check_file(tmp_path / "team.yaml", overrides={"links.back.cap": None})
+    assert [wrong for _, wrong in places(broken)] == ["a cycle without a cap: a > b > a"]
