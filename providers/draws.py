@@ -9,7 +9,7 @@ from typing import TypeVar
 
 __all__ = ["Draws"]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Draws:
@@ -38,16 +38,16 @@ class Draws:
         """A number from ``least`` to ``most``."""
         return min(least + self._next() * (most - least), most)
 
-    def pick(self, items: Sequence[T]) -> T:
+    def pick(self, items: Sequence[_T]) -> _T:
         """One of ``items``."""
         return items[self.below(len(items))]
 
-    def shuffled(self, items: Sequence[T]) -> list[T]:
+    def shuffled(self, items: Sequence[_T]) -> list[_T]:
         """``items`` in a drawn order."""
         left = list(items)
         return [left.pop(self.below(len(left))) for _ in items]
 
-    def weighted(self, weights: Mapping[T, float]) -> T:
+    def weighted(self, weights: Mapping[_T, float]) -> _T:
         """One of the keys, each as likely as its weight; all alike where every weight is 0."""
         total = sum(weights.values())
         if total <= 0:

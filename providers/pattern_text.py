@@ -13,7 +13,7 @@ from orglab.providers.draws import Draws
 
 __all__ = ["HardPatternError", "pattern_text"]
 
-Maker: TypeAlias = Callable[[Draws], str]
+_Maker: TypeAlias = Callable[[Draws], str]
 
 _WORD = string.ascii_letters + string.digits + "_"
 _PRINTABLE = string.ascii_letters + string.digits + " _-.,;:!?#+*/=()"
@@ -61,20 +61,20 @@ class _Parser:
         self.at += 1
         return mark
 
-    def alternatives(self) -> Maker:
+    def alternatives(self) -> _Maker:
         branches = [self.sequence()]
         while self.peek() == "|":
             self.at += 1
             branches.append(self.sequence())
         return lambda draws: draws.pick(branches)(draws)
 
-    def sequence(self) -> Maker:
-        parts: list[Maker] = []
+    def sequence(self) -> _Maker:
+        parts: list[_Maker] = []
         while self.peek() not in ("", "|", ")"):
             parts.append(self.repeated(self.atom()))
         return lambda draws: "".join(part(draws) for part in parts)
 
-    def atom(self) -> Maker:
+    def atom(self) -> _Maker:
         mark = self.next()
         if mark in "^$":
             return lambda _: ""
@@ -90,7 +90,7 @@ class _Parser:
             raise HardPatternError(f"nothing to repeat before {mark!r}")
         return lambda _: mark
 
-    def group(self) -> Maker:
+    def group(self) -> _Maker:
         if self.peek() == "?":
             self.at += 1
             if self.next() != ":":
@@ -124,7 +124,7 @@ class _Parser:
         self.at += 1
         return "".join(sorted(set(_PRINTABLE) - set(signs))) if negated else signs
 
-    def repeated(self, atom: Maker) -> Maker:
+    def repeated(self, atom: _Maker) -> _Maker:
         least, most = self.bounds()
         if self.peek() in ("?", "+") and (least, most) != (1, 1):
             self.at += 1  # lazy and possessive repetition make the same texts
@@ -146,7 +146,7 @@ class _Parser:
         return least, int(last) if last else least + _MORE if comma else least
 
 
-def _one_of(signs: str) -> Maker:
+def _one_of(signs: str) -> _Maker:
     if not signs:
         raise HardPatternError("a class holds no character that can be written")
     return lambda draws: draws.pick(signs)

@@ -27,20 +27,15 @@ class Price(Protocol):
         """Of tokens read from the provider's cache."""
 
 
-def cost(usage: TokenUsage, price: Price | None, *, free: bool = False) -> float | None:
+def cost(usage: TokenUsage, price: Price | None) -> float | None:
     """US dollars of one call; None where a price that matters is unknown, never 0 in its place.
 
     Cached tokens are part of ``usage.input`` and are paid at their own price alone. Reasoning is
     part of ``usage.output`` and is not added again. A price of tokens that were not used does
     not matter.
-
-    Args:
-        usage: The tokens.
-        price: What they cost, or None where that was not written.
-        free: Nobody bills this model: without a price it costs nothing.
     """
     if price is None:
-        return 0.0 if free else None
+        return None
     parts = (
         (usage.input - usage.cached_input, price.input),
         (usage.cached_input, price.cached_input),

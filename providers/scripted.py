@@ -38,6 +38,9 @@ Script: TypeAlias = Callable[[Request], ScriptedReply | Awaitable[ScriptedReply]
 """What a scripted provider is made of."""
 
 
+_KEPT = 4096
+
+
 class ScriptedProvider(Provider):
     """Answers every call by a function of the request, plain or async.
 
@@ -127,7 +130,9 @@ class _Lines:
     """The script of a list of lines: the first fitting one not yet used by this copy."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
-        self._lines = lines
+        self._by_unit: dict[str | None, list[tuple[int, Line]]] = {}
+        for place, line in enumerate(lines):
+            self._by_unit.setdefault(line.unit, []).append((place, line))
         self._fitting: dict[tuple[str, str, str], list[Line]] = {}
 
     def __call__(self, request: Request) -> Completion:
@@ -143,10 +148,14 @@ class _Lines:
         return line.completion(request)
 
     def _for(self, labels: Labels) -> list[Line]:
-        """The lines that fit a copy in a unit; found once, since they depend on nothing else."""
+        """The lines that fit a copy in a unit, kept a while: they depend on nothing else."""
         key = (labels.unit, labels.role, labels.copy)
         if key not in self._fitting:
-            self._fitting[key] = [line for line in self._lines if line.fits(*key)]
+            if len(self._fitting) >= _KEPT:
+                self._fitting.clear()
+            placed = [*self._by_unit.get(None, ()), *self._by_unit.get(labels.unit, ())]
+            placed.sort(key=lambda each: each[0])
+            self._fitting[key] = [line for _, line in placed if line.fits(*key)]
         return self._fitting[key]
 
 

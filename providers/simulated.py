@@ -22,7 +22,7 @@ from orglab.providers.base import (
 )
 from orglab.providers.draws import Draws
 from orglab.providers.evidence import ReportHints
-from orglab.providers.invent import LEAVE_OUT, NOTHING, CannotInventError, Inventor
+from orglab.providers.invent import LEAVE_OUT, NOTHING, Inventor
 from orglab.providers.options import known_only
 from orglab.providers.profile import Profile, Spread, make_profile
 from orglab.providers.prose import Prose, topic_words
@@ -92,7 +92,7 @@ class SimulatedProvider(Provider):
                 words=lambda: self._length(draws, self.profile.field_words),
             )
             return dumps(inventor.value())
-        except (CannotInventError, ValueError) as fault:
+        except ValueError as fault:
             raise BadRequest(f"no reply can be made for the schema: {fault}") from None
 
     def _length(self, draws: Draws, spread: Spread) -> int:

@@ -57,12 +57,6 @@ def test_a_price_that_does_not_matter_may_be_unknown() -> None:
     assert cost(TokenUsage(input=1_000_000), Price(input=2.0)) == 2.0
 
 
-def test_what_nobody_bills_costs_nothing_unless_priced() -> None:
-    """A free model costs 0, or what the author says it costs."""
-    assert cost(TokenUsage(input=5), None, free=True) == 0.0
-    assert cost(TokenUsage(input=1_000_000), WHOLE, free=True) == 2.0
-
-
 @pytest.mark.skipif(not CASE.is_dir(), reason="the handed cases are not here")
 @pytest.mark.parametrize("name", ["a-openai", "c-unknown-model", "e-reasoning"])
 def test_case_41(name: str) -> None:
