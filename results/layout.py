@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from orglab.results.figures_text import count
 from orglab.results.jsontext import dumps
 from orglab.results.plain import one_line, visible
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -18,6 +19,7 @@ JSON: TypeAlias = Any
 
 _SHORT = 72
 _DEEP = 5
+_FEW = 6
 
 
 class Prefixed:
@@ -52,16 +54,26 @@ def barred(content: RenderableType, indent: int = 0) -> Prefixed:
 
 
 def inline(value: JSON, width: int = _SHORT) -> str:
-    """A value on one line, cut at ``width``: ``name: x, rows: 3``."""
-    if isinstance(value, str):
-        return one_line(value, width)
-    if isinstance(value, Mapping) and _is_flat(value.values()):
-        return one_line(", ".join(f"{key}: {_scalar(item)}" for key, item in value.items()), width)
-    if _is_list(value) and _is_flat(value):
-        return one_line(", ".join(map(_scalar, value)), width)
-    if _is_list(value) and len(value) > 1:
-        return one_line(f"{len(value)} items, first: {inline(value[0], width)}", width)
-    return one_line(dumps(value), width)
+    """A value on one line, cut at ``width``: ``rows: 1707, columns: 12 items``."""
+    if isinstance(value, Mapping):
+        fields = ", ".join(f"{key}: {_part(item)}" for key, item in value.items())
+        return one_line(fields or "nothing", width)
+    if not _is_list(value):
+        return one_line(_scalar(value), width)
+    if _is_flat(value):
+        return one_line(", ".join(map(_scalar, value)) or "nothing", width)
+    first = inline(value[0], width)
+    return one_line(first if len(value) == 1 else f"{len(value)} items, first: {first}", width)
+
+
+def _part(value: JSON) -> str:
+    """A field's value among others."""
+    if isinstance(value, Mapping):
+        return count(len(value), "field") if value else "nothing"
+    if not _is_list(value):
+        return _scalar(value)
+    flat = _is_flat(value) and len(value) <= _FEW
+    return "[" + ", ".join(map(_scalar, value)) + "]" if flat else count(len(value), "item")
 
 
 def value_block(value: JSON, depth: int = 0) -> RenderableType:
@@ -91,14 +103,14 @@ def _fits(value: JSON) -> bool:
     if isinstance(value, str):
         return "\n" not in value.strip()
     if isinstance(value, Mapping):
-        return not value or (_is_flat(value.values()) and _length(value) <= _SHORT)
+        return not value or (_is_shallow(value.values()) and _length(value) <= _SHORT)
     return not _is_list(value) or not value or (_is_flat(value) and _length(value) <= _SHORT)
 
 
 def _on_a_line(value: JSON) -> str:
     if isinstance(value, str):
-        return visible(value.strip())
-    return inline(value, 4 * _SHORT) if value or not _is_list(value) else "none"
+        return visible(value.strip()) or "(empty)"
+    return inline(value, 4 * _SHORT)
 
 
 def _length(value: JSON) -> int:
@@ -111,6 +123,14 @@ def _is_list(value: JSON) -> bool:
 
 def _is_flat(values: Iterable[JSON]) -> bool:
     return not any(isinstance(item, Mapping) or _is_list(item) for item in values)
+
+
+def _is_shallow(values: Iterable[JSON]) -> bool:
+    """Scalars, and lists of a few of them."""
+    return not any(
+        isinstance(item, Mapping) or (_is_list(item) and not (_is_flat(item) and len(item) <= _FEW))
+        for item in values
+    )
 
 
 def _scalar(value: JSON) -> str:

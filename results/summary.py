@@ -35,12 +35,14 @@ class Measure:
 
     Attributes:
         scale: The measure's scale.
+        main: It is shown also where only the main figures are.
         values: Numbers, or 0 and 1.
         labels: How often each label was given.
         missing: Runs in which the value is missing.
     """
 
     scale: str = ""
+    main: bool = True
     values: list[float] = field(default_factory=list)
     labels: Counter[str] = field(default_factory=Counter)
     missing: int = 0
@@ -172,9 +174,11 @@ class Summary:
 
     Attributes:
         groups: One an arm.
+        everything: Every figure is printed, not the main ones alone.
     """
 
     groups: tuple[ArmFigures, ...]
+    everything: bool = False
 
     @property
     def simulated(self) -> bool:
@@ -193,12 +197,19 @@ class Summary:
                 )
             parts.append(Text(words, style="bold magenta"))
         starts = range(0, len(self.groups), _AT_ONCE)
-        zeros = _zeros(self.groups)
-        parts += [_table(self.groups[start : start + _AT_ONCE], zeros) for start in starts]
+        told = [name for name in _measured(self.groups) if self.everything or self._is_main(name)]
+        zeros = [name for name in told if _is_zero(self.groups, name)]
+        names = [name for name in told if name not in zeros]
+        totals = _TOTALS if self.everything else _MAIN_TOTALS
+        parts += [_table(self.groups[start : start + _AT_ONCE], totals, names) for start in starts]
         parts.append(Text("Means and medians; rates with Wilson intervals of 95 %.", style="dim"))
         if zeros:
             parts.append(Text(f"0 in every run: {visible(', '.join(zeros))}", style="dim"))
         return Group(*parts)
+
+    def _is_main(self, name: str) -> bool:
+        found = [group.measures[name] for group in self.groups if name in group.measures]
+        return any(measure.main for measure in found)
 
     def text(self, width: int = 100) -> str:
         """The table as plain text of ``width`` columns."""
@@ -217,11 +228,12 @@ class Summary:
         }
 
 
-def summary(places: Sequence[Path]) -> Summary:
+def summary(places: Sequence[Path], *, everything: bool = False) -> Summary:
     """The figures of studies, one group an arm of each.
 
     Args:
         places: The studies' files or folders.
+        everything: Prints every figure, not the main ones alone.
 
     Raises:
         StoreError: There is no study at one of them.
@@ -231,7 +243,7 @@ def summary(places: Sequence[Path]) -> Summary:
     for group in groups:
         if arms[group.arm] > 1:
             group.label = f"{group.arm} ({group.study.parent.name})"
-    return Summary(groups=tuple(groups))
+    return Summary(groups=tuple(groups), everything=everything)
 
 
 def _read(place: Path) -> Iterable[ArmFigures]:
@@ -252,6 +264,7 @@ def _add_scores(reader: Reader, groups: Mapping[str, ArmFigures]) -> None:
         name = names[row["evaluator"], row["arguments"], row["name"]]
         measure = groups[row["arm"]].measures.setdefault(name, Measure())
         measure.scale = row["scale"]
+        measure.main = row["evaluator"] != "usage" and row["name"] not in _DETAILS
         measure.add(row["value"], row["label"])
     failed = """SELECT r.arm, e.evaluator, COUNT(*) AS n FROM evaluations e JOIN runs r USING (run)
                 WHERE e.error IS NOT NULL GROUP BY r.arm, e.evaluator"""
@@ -284,27 +297,28 @@ def _arguments(evaluator: str, arguments: str) -> str:
     return "(" + ", ".join(f"{key}: {value}" for key, value in known.items()) + ")"
 
 
-def _table(groups: Sequence[ArmFigures], zeros: Sequence[str]) -> Table:
+def _table(groups: Sequence[ArmFigures], totals: Sequence[str], names: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     table.add_column("")
     for group in groups:
         table.add_column(Text(visible(group.label)), justify="left")
-    for name, cells in _lines(groups, zeros):
+    for name, cells in _lines(groups, totals, names):
         table.add_row(Text(visible(name), style="dim"), *[Text(cell) for cell in cells])
     return table
 
 
-def _lines(groups: Sequence[ArmFigures], zeros: Sequence[str]) -> Iterable[tuple[str, list[str]]]:
+def _lines(
+    groups: Sequence[ArmFigures], totals: Sequence[str], names: Sequence[str]
+) -> Iterable[tuple[str, list[str]]]:
     yield "runs", [str(group.runs) for group in groups]
     for status, words in _STATUSES.items():
         if any(group.statuses[status] for group in groups):
             yield words, [str(group.statuses[status]) for group in groups]
-    for name in ("turns", "loops", "tool calls", "tokens", "dollars", "seconds"):
+    for name in totals:
         yield f"{name} a run", [_total(group, name) for group in groups]
-    for name in _measured(groups):
-        if name not in zeros:
-            found = [(group.measures.get(name, Measure()), group.runs) for group in groups]
-            yield name, [measure.text(runs) for measure, runs in found]
+    for name in names:
+        found = [(group.measures.get(name, Measure()), group.runs) for group in groups]
+        yield name, [measure.text(runs) for measure, runs in found]
 
 
 def _measured(groups: Sequence[ArmFigures]) -> list[str]:
@@ -314,15 +328,15 @@ def _measured(groups: Sequence[ArmFigures]) -> list[str]:
     return sorted(names, key=lambda name: scales[name] != "binary")
 
 
-def _zeros(groups: Sequence[ArmFigures]) -> list[str]:
-    """Names of scores that are 0 in every run."""
-    return [
-        name
-        for name in _measured(groups)
-        if all(group.measures.get(name, Measure(values=[0])).is_zero for group in groups)
-    ]
+def _is_zero(groups: Sequence[ArmFigures], name: str) -> bool:
+    """It is 0 in every run."""
+    return all(group.measures.get(name, Measure(values=[0])).is_zero for group in groups)
 
 
+_TOTALS = ("turns", "loops", "tool calls", "tokens", "dollars", "seconds")
+_MAIN_TOTALS = _TOTALS[2:]
+# What `approvals` counts beside the main figures.
+_DETAILS = frozenset(("comments", "reviews", "unreviewed"))
 # What `usage` measures and the store counts: told once.
 _TOLD_ABOVE = frozenset(
     ("turns", "loops", "tool_calls", "tokens.total", "cost_usd", "seconds", "simulated")

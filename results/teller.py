@@ -208,6 +208,8 @@ class Teller:
 
     def _on_verdict(self, body: Body, _: Event) -> None:
         self._open(body, "on")
+        if body["by"] == "checks" and body["action"] == "approve" and not body.get("reason"):
+            return  # the checks say it
         action, obliged = body["action"], body.get("obliged")
         used = f" ({body.get('used', 0)} of {body.get('cap', 0)})" if obliged else ""
         target = body.get("target")
