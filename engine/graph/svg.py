@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from math import dist
-from typing import NamedTuple
+from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
 from orglab.engine.graph.diagram import Diagram, DiagramEdge, DiagramNode, EdgeKind
+from orglab.engine.graph.labels import Rectangle, label_places
 from orglab.engine.graph.layout import Box, layout_of, text_width
-from orglab.engine.graph.route import Point, Route, routes_of
+from orglab.engine.graph.route import Route, routes_of
 
 __all__ = ["svg_text"]
 
@@ -22,7 +20,6 @@ MEANINGS: dict[EdgeKind, str] = {
     "closing": "back, as often as its cap",
     "authority": "reviews; may oblige as often as its cap",
 }
-SHARES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82, 0.1, 0.9)
 STYLE = """text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;fill:#0f172a}
 .name{font-size:13px;font-weight:600;text-anchor:middle}
 .remark{font-size:11px;fill:#475569;text-anchor:middle}
@@ -31,26 +28,11 @@ STYLE = """text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",san
 .edge{fill:none;stroke-width:1.6}"""
 
 
-class _Rectangle(NamedTuple):
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def meets(self, other: _Rectangle) -> bool:
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
-
-
 def svg_text(diagram: Diagram) -> str:
     """The picture's source."""
     layout = layout_of(diagram)
     ways, boxes = routes_of(diagram, layout)
-    labels = _labels(diagram, ways, boxes)
+    labels = label_places(diagram, ways, boxes)
     frame = _frame(boxes, ways, labels.values())
     kinds = [kind for kind in COLOURS if any(edge.kind == kind for edge in diagram.edges)]
     right = max(frame.right, frame.left + _legend_width(kinds))
@@ -143,55 +125,10 @@ def _marker(kind: EdgeKind) -> str:
     )
 
 
-# --- labels -------------------------------------------------------------------------------------
+# --- labels --------------------------------------------------------------------------------------
 
 
-def _labels(
-    diagram: Diagram, ways: dict[int, Route], boxes: dict[str, Box]
-) -> dict[int, _Rectangle]:
-    """A place on its link for every label, clear of roles and of other labels where there is one."""
-    taken = [
-        _Rectangle(box.x - 2, box.y - 2, box.right + 8, box.bottom + 2) for box in boxes.values()
-    ]
-    found: dict[int, _Rectangle] = {}
-    for index, edge in enumerate(diagram.edges):
-        if edge.label:
-            found[index] = _place(edge, ways[index].points, taken)
-            taken.append(found[index])
-    return found
-
-
-def _place(edge: DiagramEdge, points: Sequence[Point], taken: list[_Rectangle]) -> _Rectangle:
-    if edge.source == edge.target:  # too small a loop to write on
-        x = (points[0][0] + points[-1][0]) / 2
-        farthest = max(points, key=lambda point: abs(point[1] - points[0][1]))[1]
-        away = 12 if farthest > points[0][1] else -12
-        return _around(edge.label, (x, farthest + away))
-    places = [_around(edge.label, _along(points, share)) for share in SHARES]
-    for place in places:
-        if not any(place.meets(other) for other in taken):
-            return place
-    return places[0]
-
-
-def _around(label: str, middle: Point) -> _Rectangle:
-    half = text_width(label, 11.0) / 2 + 4
-    return _Rectangle(middle[0] - half, middle[1] - 8, middle[0] + half, middle[1] + 8)
-
-
-def _along(points: Sequence[Point], share: float) -> Point:
-    """The point at ``share`` of the way's length."""
-    left = share * sum(dist(one, other) for one, other in pairwise(points))
-    for one, other in pairwise(points):
-        length = dist(one, other)
-        if length >= left and length:
-            part = left / length
-            return one[0] + (other[0] - one[0]) * part, one[1] + (other[1] - one[1]) * part
-        left -= length
-    return points[-1]
-
-
-def _label(edge: DiagramEdge, place: _Rectangle) -> str:
+def _label(edge: DiagramEdge, place: Rectangle) -> str:
     x, y = (place.left + place.right) / 2, (place.top + place.bottom) / 2 + 4
     colour = COLOURS[edge.kind]
     return (
@@ -205,16 +142,14 @@ def _label(edge: DiagramEdge, place: _Rectangle) -> str:
 # --- frame and legend ---------------------------------------------------------------------------
 
 
-def _frame(
-    boxes: dict[str, Box], ways: dict[int, Route], labels: Iterable[_Rectangle]
-) -> _Rectangle:
+def _frame(boxes: dict[str, Box], ways: dict[int, Route], labels: Iterable[Rectangle]) -> Rectangle:
     corners = [(box.x, box.y - 6) for box in boxes.values()]
     corners += [(box.right + 6, box.bottom) for box in boxes.values()]
     corners += [point for way in ways.values() for point in way.points]
     for label in labels:
         corners += [(label.left, label.top), (label.right, label.bottom)]
     xs, ys = zip(*(corners or [(0.0, 0.0)]), strict=True)
-    return _Rectangle(min(xs), min(ys), max(xs), max(ys))
+    return Rectangle(min(xs), min(ys), max(xs), max(ys))
 
 
 def _legend_width(kinds: Iterable[EdgeKind]) -> float:
