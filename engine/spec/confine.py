@@ -44,6 +44,8 @@ def confined_file(name: str, *, folder: Path, root: Path) -> Path:
         if not path.is_relative_to(root.resolve()):
             raise FileRefused("the file lies outside the spec's folder")
         mode = path.stat().st_mode
+    except FileRefused:
+        raise
     except FileNotFoundError:
         raise FileRefused("there is no such file") from None
     except (OSError, RuntimeError, ValueError) as error:

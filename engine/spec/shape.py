@@ -255,7 +255,7 @@ def _cure(value: JSON, types: Sequence[str]) -> str:
         return f"write [{value}]"
     if "string" in types and isinstance(value, bool | int | float):
         return f"write it in quotes: {json.dumps(json.dumps(value))}"
-    if value is None and "object" in types:
+    if value is None and "object" in types and "string" not in types:
         return "write {} or its fields"
     if value is None:
         return "give it a value, or remove the key"
@@ -310,12 +310,11 @@ def _additional(
     error: _Error, path: SpecPath, others: Sequence[Mapping[str, JSON]] = ()
 ) -> list[Problem]:
     properties = error.schema.get("properties", {})
-    free = [known for known in properties if known not in error.instance] or list(properties)
     found = []
     for key in _strange(error.instance, properties):
         form = next((form for form in others if key in form.get("properties", {})), None)
         if form is None:
-            found.append(_unknown_key(path, key, free))
+            found.append(_unknown_key(path, key, properties, error.instance))
         else:
             wrong = f"`{key}` belongs to another form: {form.get('title')}"
             cure = f"remove `{key}`, or write that form"
@@ -323,8 +322,13 @@ def _additional(
     return found
 
 
-def _unknown_key(path: SpecPath, key: str, known: Iterable[str]) -> Problem:
-    cure = did_you_mean(key, known)
+def _unknown_key(
+    path: SpecPath, key: str, known: Iterable[str], there: Iterable[str] = ()
+) -> Problem:
+    names = list(known)
+    cure = did_you_mean(key, names)
+    if (close := nearest(key, names)) in there:
+        cure = f"`{close}` is there already; keep one"
     return Problem(path=(*path, key), wrong=f"unknown key {key}", cure=cure, at_key=True)
 
 
