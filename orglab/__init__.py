@@ -24,6 +24,6 @@ __all__ = ["Study", "check", "load", "run", "run_async"]
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'orglab' has no attribute {name!r}")
-    from orglab import api  # noqa: PLC0415 - loaded when first used
+    from orglab import api
 
     return getattr(api, name)

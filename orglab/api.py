@@ -13,12 +13,11 @@ from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import Fault
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
-from orglab.engine.study.session import load_team, study_folder
+from orglab.engine.study.session import load_team, open_study, study_folder
 from orglab.engine.study.units import read_units, unit_of
 from orglab.providers.base import Provider
 from orglab.results.reader import Reader
 from orglab.results.records import RunRecord, Score
-from orglab.results.store import Store
 
 __all__ = ["Study", "check", "load", "run", "run_async"]
 
@@ -113,7 +112,7 @@ def run(
     Raises:
         SpecError: The spec has faults.
         UnitError: The units do not fit the team's inputs.
-        StoreError: The study cannot be written.
+        StoreError: The study cannot be written, or holds runs of another spec.
     """
     return asyncio.run(
         run_async(
@@ -157,7 +156,7 @@ async def run_async(
         providers=providers or {},
         at_once=at_once,
     )
-    store = Store(folder)
+    store = open_study(folder, compiled)
     try:
         tally = await run_batch(batch, store, progress=progress, stop=stop)
     finally:

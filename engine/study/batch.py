@@ -20,14 +20,18 @@ from orglab.engine.study.gate import Gate, Interrupted
 from orglab.engine.study.measure import Measurer
 from orglab.engine.study.units import unit_content
 from orglab.providers.base import Provider
+from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
+from orglab.results.run_journal import RunJournal
 from orglab.results.store import Store
 
 __all__ = ["Batch", "Planned", "Progress", "Tally", "run_batch", "run_id"]
 
 JSON: TypeAlias = Any
-DEFAULT_AT_ONCE = 64
-"""Runs under way at once, unless models or the user say otherwise."""
+MOST_AT_ONCE = 64
+"""Runs under way at once, unless models have room for fewer or the user says otherwise."""
+RUNS_A_SLOT = 4
+"""Runs under way for each call that the models take at once: none waits while others write."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +53,9 @@ class Planned:
 
 @dataclass(kw_only=True, slots=True)
 class Tally:
-    """How far a batch has come; numbers are of this process alone, but for ``kept``.
+    """How far a batch has come.
+
+    Numbers are of this process alone, but for ``planned``, ``kept`` and ``others``.
 
     Attributes:
         planned: Runs planned.
@@ -63,6 +69,7 @@ class Tally:
         loops: Verdicts that obliged.
         tokens: Tokens used.
         cost_usd: US dollars of calls whose price is known.
+        others: Runs in the study that are not of this batch: other units, seeds or replicates.
         interrupted: The user stopped the batch.
     """
 
@@ -77,6 +84,7 @@ class Tally:
     loops: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
+    others: int = 0
     interrupted: bool = False
 
     @property
@@ -157,6 +165,16 @@ def _quiet(_: Tally) -> None:
     """No progress."""
 
 
+def _room(batch: Batch) -> int:
+    """How many runs are worth having under way at once."""
+    slots = 0
+    for alias, model in batch.team.topology.models.items():
+        given = batch.providers.get(alias) or batch.providers.get("*")
+        kind: Provider | type[Provider] = given or load_plugin("orglab.providers", model.provider)
+        slots += model.max_concurrency or kind.default_concurrency
+    return max(1, min(MOST_AT_ONCE, RUNS_A_SLOT * slots))
+
+
 class _Batch:
     def __init__(self, batch: Batch, store: Store, progress: Progress, stop: asyncio.Event) -> None:
         self.batch, self.store, self.progress, self.stop = batch, store, progress, stop
@@ -166,6 +184,7 @@ class _Batch:
         self.measurer = Measurer(topology, store)
         self.tally = Tally(planned=len(batch.units) * batch.replicates)
         self.statuses: Mapping[str, RunStatus] = store.statuses()
+        self.fault: Exception | None = None
 
     async def run(self) -> Tally:
         topology = self.batch.team.topology
@@ -173,21 +192,32 @@ class _Batch:
             topology.hash, kind="topology", name=topology.name, normal=topology.normal
         )
         waiting = self.batch.planned()
-        at_once = min(self.batch.at_once or DEFAULT_AT_ONCE, max(1, self.tally.planned))
+        at_once = min(self.batch.at_once or _room(self.batch), max(1, self.tally.planned))
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(at_once):
                     group.create_task(self._work(waiting))
         finally:
             await self.desk.aclose()
+        if self.fault is not None:
+            raise self.fault
+        if self.statuses:
+            self.tally.others = len(self.statuses.keys() - {run.id for run in self.batch.planned()})
         self.tally.interrupted = self.stop.is_set()
         return self.tally
 
+    def _stopping(self) -> bool:
+        return self.stop.is_set() or self.fault is not None
+
     async def _work(self, waiting: Iterator[Planned]) -> None:
         for planned in waiting:
-            if self.stop.is_set():
+            if self._stopping():
                 return
-            await self._one(planned)
+            try:
+                await self._one(planned)
+            except Exception as fault:  # noqa: BLE001 - raised again when the others' replies are kept
+                self.fault = self.fault or fault
+                return
             self.progress(self.tally)
 
     async def _one(self, planned: Planned) -> None:
@@ -223,23 +253,32 @@ class _Batch:
             spec_hash=topology.hash,
             order=planned.order,
         )
+        outcome = await self._outcome(planned, journal)
+        if outcome is not None:
+            await self._finish(planned, outcome)
+
+    async def _outcome(self, planned: Planned, journal: RunJournal) -> Outcome | None:
+        """How a run ended; None where it was interrupted."""
+        gate, before = Gate(journal, self._stopping), journal.asked_again
         try:
-            outcome = await run_team(
+            return await run_team(
                 self.plan,
-                unit,
+                planned.unit,
                 seed=self.batch.seed,
-                journal=Gate(journal, self.stop),
+                journal=gate,
                 replicate=planned.replicate,
                 arm=self.batch.arm,
             )
         except Interrupted:
+            await gate.settle()
             self.store.leave(planned.id)
-            return
-        except BaseException:
+            return None
+        except Exception:
+            await gate.settle()
             self.store.leave(planned.id)
             raise
-        self.tally.asked_again += journal.asked_again
-        await self._finish(planned, outcome)
+        finally:
+            self.tally.asked_again += journal.asked_again - before
 
     async def _finish(self, planned: Planned, outcome: Outcome) -> None:
         await self.store.finish(

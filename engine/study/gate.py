@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from orglab.results.journal import Entry, Journal
@@ -19,11 +19,17 @@ class Interrupted(Exception):
 
 
 class Gate:
-    """A journal that begins no call once ``stop`` is set."""
+    """A journal that begins no call once it is to stop.
 
-    def __init__(self, journal: Journal, stop: asyncio.Event) -> None:
+    Args:
+        journal: The run's journal.
+        stopping: Whether no other call is to be begun.
+    """
+
+    def __init__(self, journal: Journal, stopping: Callable[[], bool]) -> None:
         self._journal = journal
-        self._stop = stop
+        self._stopping = stopping
+        self._callers: set[asyncio.Task[Any]] = set()
 
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
         """Begins a call.
@@ -31,9 +37,19 @@ class Gate:
         Raises:
             Interrupted: The user has said stop.
         """
-        if self._stop.is_set():
+        if self._stopping():
             raise Interrupted(position)
+        task = asyncio.current_task()
+        if task is not None:
+            self._callers.add(task)
         await self._journal.begin(position, what)
+
+    async def settle(self) -> None:
+        """Waits for the turns beside the one that ended the run, so that their replies are kept."""
+        task = asyncio.current_task()
+        others = [each for each in self._callers if each is not task]
+        if others:
+            await asyncio.wait(others)
 
     def recorded(self, position: str) -> Entry | None:
         """What the journal holds at ``position``."""

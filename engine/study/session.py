@@ -11,8 +11,10 @@ from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import SpecError
 from orglab.engine.study.units import read_units, typed_unit
+from orglab.results.commit import StoreError
+from orglab.results.store import Store
 
-__all__ = ["fresh_folder", "load_team", "study_folder", "units_of"]
+__all__ = ["fresh_folder", "load_team", "open_study", "study_folder", "units_of"]
 
 JSON: TypeAlias = Any
 
@@ -39,6 +41,26 @@ def load_team(
 def study_folder(team: Team, runs: Path = Path("runs")) -> Path:
     """Where the study of a team is kept unless the user says otherwise: ``runs/NAME-HASH``."""
     return runs / f"{team.topology.name}-{team.topology.hash[:8]}"
+
+
+def open_study(folder: Path, team: Team) -> Store:
+    """The study of a team in ``folder``, open for writing.
+
+    Raises:
+        StoreError: The folder holds runs of another spec, whose figures must not be mixed with
+            this one's; or it cannot be written.
+    """
+    store = Store(folder)
+    sql = "SELECT spec FROM runs WHERE spec!=? ORDER BY run LIMIT 1"
+    other = next(store.rows(sql, (team.topology.hash,)), None)
+    if other is not None:
+        store.close()
+        raise StoreError(
+            f"{folder} holds runs of another spec (hash {other['spec'][:8]}; this one has "
+            f"{team.topology.hash[:8]}), and they must not be mixed: name another folder with "
+            "--out, or begin a new one beside it with --fresh"
+        )
+    return store
 
 
 def fresh_folder(folder: Path) -> Path:

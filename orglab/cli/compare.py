@@ -15,6 +15,9 @@ __all__ = ["compare"]
 
 def compare(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of studies.")],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every figure, not the main ones alone.")
+    ] = False,
 ) -> None:
     """Prints the figures of several studies side by side; it tests nothing."""
-    Console().print(summary(folders))
+    Console().print(summary(folders, everything=everything))

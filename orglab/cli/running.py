@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,13 @@ from rich.console import Console
 from orglab.cli.progress import progress_of
 from orglab.cli.values import overrides_of
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
-from orglab.engine.study.session import fresh_folder, load_team, study_folder, units_of
+from orglab.engine.study.session import (
+    fresh_folder,
+    load_team,
+    open_study,
+    study_folder,
+    units_of,
+)
 from orglab.results.store import Store
 from orglab.results.summary import summary
 
@@ -66,10 +73,10 @@ def run(
         at_once=at_once,
     )
     console = Console()
-    store = Store(folder)
+    store = open_study(folder, team)
     try:
         with progress_of(console, team.topology.name) as progress:
-            tally = asyncio.run(_run(batch, store, progress))
+            tally = asyncio.run(_run(batch, store, progress, console))
     finally:
         store.close()
     _report(console, tally, folder)
@@ -77,19 +84,18 @@ def run(
         raise typer.Exit(NOT_ALL_DONE)
 
 
-async def _run(batch: Batch, store: Store, progress: Progress) -> Tally:
+async def _run(batch: Batch, store: Store, progress: Progress, console: Console) -> Tally:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def ask_to_stop() -> None:
         stop.set()
+        console.print("Waiting for calls under way, to keep their replies; Ctrl-C again: at once.")
         loop.remove_signal_handler(signal.SIGINT)  # a second Ctrl-C ends the process at once
 
-    loop.add_signal_handler(signal.SIGINT, ask_to_stop)
-    try:
-        return await run_batch(batch, store, progress=progress, stop=stop)
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
+    with suppress(NotImplementedError):  # Windows: there Ctrl-C ends the process at once
+        loop.add_signal_handler(signal.SIGINT, ask_to_stop)
+    return await run_batch(batch, store, progress=progress, stop=stop)
 
 
 def _report(console: Console, tally: Tally, folder: Path) -> None:
@@ -101,14 +107,17 @@ def _report(console: Console, tally: Tally, folder: Path) -> None:
 def _remarks(tally: Tally, folder: Path) -> list[str]:
     lines: list[str] = []
     if tally.kept:
-        lines.append(f"{tally.kept} runs were done before and cost nothing now.")
+        lines.append(f"{tally.kept} of {tally.planned} runs were done before and cost nothing now.")
     if tally.resumed:
-        lines.append(f"{tally.resumed} runs went on from their last durable reply.")
+        lines.append(f"Gone on from their last durable reply: {tally.resumed} runs.")
     if tally.asked_again:
-        lines.append(f"{tally.asked_again} calls were cut off earlier and asked again.")
+        lines.append(f"Cut off by an earlier end and asked again: {tally.asked_again} calls.")
+    if tally.others:
+        words = "Also in the figures, of other units, replicates or seeds than this command's: "
+        lines.append(f"{words}{tally.others} runs.")
     if tally.interrupted:
         lines.append("Interrupted: every reply is kept; the same command goes on from here.")
     if tally.failed:
-        lines.append(f"{tally.failed} runs failed; --retry-failed tries them again.")
+        lines.append(f"Failed: {tally.failed} runs; --retry-failed tries them again.")
     lines.append(f"Read the transcripts: orglab show {folder}")
     return lines

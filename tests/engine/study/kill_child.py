@@ -16,11 +16,12 @@ import random
 import sys
 from pathlib import Path
 
-import orglab
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.providers.base import JSON, Request, ToolCall
 from orglab.providers.scripted import ScriptedProvider
+
+import orglab
 
 __all__: list[str] = []
 
@@ -38,7 +39,9 @@ def reply(request: Request) -> JSON:
     number = hashlib.blake2b(request.identity.encode(), digest_size=2).digest()[0]
     labels = request.labels
     if request.tools and labels.call < number % 3:
-        return [ToolCall(id=f"c{labels.call}", name="value_counts", arguments='{"column": "price"}')]
+        return [
+            ToolCall(id=f"c{labels.call}", name="value_counts", arguments='{"column": "price"}')
+        ]
     if request.schema is None:
         return f"{labels.copy} says {number} on {labels.unit}"
     if labels.purpose == "review":
