@@ -32,7 +32,7 @@ _CLASSES = frozenset(
 )  # fmt: skip
 _NODES = frozenset(
     {
-        "ASCENDING", "BASE_TABLE", "CTE_NODE", "DESCENDING", "DISTINCT_MODIFIER", "EMPTY",
+        "ASCENDING", "BASE_TABLE", "CTE_NODE", "DECIMAL_TYPE_INFO", "DESCENDING", "DISTINCT_MODIFIER", "EMPTY",
         "EXPRESSION_LIST", "JOIN", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "ORDER_DEFAULT",
         "ORDER_MODIFIER", "SELECT_NODE", "SET_OPERATION_NODE", "SUBQUERY",
     }
@@ -64,7 +64,10 @@ def guarded(sql: str, database: Database, columns: Sequence[str]) -> str:
     kind, tree = statements[0]
     if kind != "SELECT":
         raise ToolError(f"{kind} is not allowed: only one SELECT (or WITH … SELECT) on `data`")
-    _Guard({one.lower() for one in columns}).look(json.loads(tree))
+    try:
+        _Guard({one.lower() for one in columns}).look(json.loads(tree))
+    except RecursionError:
+        raise ToolError("`sql` is nested too deep: write it flatter") from None
     return sql
 
 

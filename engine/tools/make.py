@@ -6,11 +6,11 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from orglab.engine.spec.words import nearest
 from orglab.providers.base import JSON, Tool
 from orglab.providers.registry import Group, load_plugin, plugin_names
 
@@ -82,8 +82,8 @@ def _plugin(group: Group, name: str) -> type[Any]:
 
 
 def _like(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    hint = f", did you mean `{close[0]}`?" if close else "."
+    close = nearest(name, known)
+    hint = f", did you mean `{close}`?" if close else "."
     return f"{hint} There is: {', '.join(known) or 'none'}"
 
 

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
+from orglab.engine.spec.words import nearest
 from orglab.engine.tools.cells import Column
 from orglab.providers.base import ToolError
 
-__all__ = ["columns_are", "find_column", "nearest"]
+__all__ = ["columns_are", "find_column"]
 
 _SHOWN = 40
-
-
-def nearest(name: str, known: Mapping[str, object] | list[str]) -> str:
-    """The known name most like ``name``, or ""."""
-    lowered = {one.lower(): one for one in known}
-    close = get_close_matches(name.lower(), lowered, n=1)
-    return lowered[close[0]] if close else ""
 
 
 def columns_are(columns: Mapping[str, Column]) -> str:

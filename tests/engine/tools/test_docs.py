@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from orglab.engine.tools.expressions import FUNCTIONS
 from orglab.engine.tools.make import make
 from orglab.engine.tools.table_tool import TableTool
-from orglab.engine.tools.where import FUNCTIONS
 from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin, plugin_names
 

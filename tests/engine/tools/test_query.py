@@ -45,8 +45,8 @@ def select(ask: Ask) -> Ask:
         ),
         ("SELECT id, row_number() OVER (ORDER BY x DESC) AS r FROM data QUALIFY r = 1", [299, 1]),
         (
-            "SELECT strftime(day, '%Y-%m'), dayname(day), date_trunc('month', day) FROM data",
-            ["2024-01", "Monday", "2024-01-01T00:00:00"],
+            "SELECT strftime(day, '%Y-%m'), dayname(day), month(day) FROM data",
+            ["2024-01", "Monday", 1],
         ),
         (
             "SELECT CASE WHEN x > 1 THEN 'a' ELSE 'b' END AS k, count(*) FROM data GROUP BY k HAVING count(*) > 9",
@@ -179,7 +179,6 @@ GROWING = [
     + " SELECT count(*) FROM a29",
     "SELECT x AS a0, " + ", ".join(f"a{i} + a{i} AS a{i + 1}" for i in range(40)) + " FROM data",
     "WITH RECURSIVE t(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM t) SELECT count(*) FROM t",
-    "SELECT " + "(" * 1990 + "1" + ")" * 1990,
     "SELECT 1" + " " * 4000,
 ]
 
@@ -240,6 +239,16 @@ async def test_time_is_limited(select: Ask) -> None:
     assert not slow.done()
     with pytest.raises(ToolError, match=r"stopped after 0.2 seconds"):
         await slow
+    assert (await select("SELECT 1"))["rows"] == [[1]]
+
+
+async def test_deep_nesting_does_no_harm(select: Ask) -> None:
+    """Thousands of brackets are answered or refused; the process lives on."""
+    for sql in ("SELECT " + "(" * 1900 + "1" + ")" * 1900, "SELECT " + "not " * 900 + "true"):
+        try:
+            assert (await select(sql))["row_count"] == 1
+        except ToolError as error:
+            assert "dee" in str(error) or "depth" in str(error)  # noqa: PT017 - which of both depends on the version
     assert (await select("SELECT 1"))["rows"] == [[1]]
 
 
