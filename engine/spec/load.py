@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -175,7 +176,7 @@ class _Loading:
 
     def _kind(self, data: Mapping[str, JSON]) -> str:
         kind = data.get("kind")
-        if kind in NOT_YET:
+        if isinstance(kind, str) and kind in NOT_YET:
             wrong = f"the kind {kind} is not runnable yet in this version"
             self.problems.append(Problem(path=("kind",), wrong=wrong, expected="only topology is"))
             return str(kind)
@@ -186,7 +187,7 @@ class _Loading:
             self.problems.append(problem)
         elif kind != "topology":
             name = quoted(kind) if isinstance(kind, str) else got(kind)
-            cure = did_you_mean(str(kind), KINDS)
+            cure = did_you_mean(kind, KINDS) if isinstance(kind, str) else "write `kind: topology`"
             wrong = f"{name} is none of {', '.join(KINDS)}"
             self.problems.append(Problem(path=("kind",), wrong=wrong, cure=cure))
         return "topology"
@@ -286,22 +287,30 @@ def _is_catalogue(data: Mapping[str, JSON]) -> bool:
 
 
 def _schemas(data: Mapping[str, JSON]) -> list[Problem]:
-    """Faults of the JSON Schemas that the author wrote."""
+    """Faults of the JSON Schemas that the author wrote; equal ones are checked once."""
     found: list[Problem] = []
+    known: dict[str, list[Problem]] = {}
     for name, role in maps(data.get("roles")):
         output = role.get("output")
         if isinstance(output, dict):
-            found += _output(output, ("roles", name, "output"))
+            text = json.dumps(output)
+            if text not in known:
+                known[text] = _output(output)
+            found += _under(("roles", name, "output"), known[text])
     for name, schema in maps(data.get("inputs")):
         found += schema_problems(schema, ("inputs", name), also=frozenset({"optional"}))
     return found
 
 
-def _output(schema: Mapping[str, JSON], path: SpecPath) -> list[Problem]:
-    found = schema_problems(schema, path)
+def _under(path: SpecPath, problems: list[Problem]) -> list[Problem]:
+    return [replace(problem, path=(*path, *problem.path)) for problem in problems]
+
+
+def _output(schema: Mapping[str, JSON]) -> list[Problem]:
+    found = schema_problems(schema, ())
     kind = schema.get("type", "object")
     if not found and kind != "object":
         wrong = f"a structured output is an object, got {got(kind)}"
         cure = "write `type: object` with `properties`"
-        found.append(Problem(path=(*path, "type"), wrong=wrong, cure=cure))
+        found.append(Problem(path=("type",), wrong=wrong, cure=cure))
     return found

@@ -131,13 +131,12 @@ def _tool(tool: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _role(role: Mapping[str, JSON], only_model: str | None) -> dict[str, JSON]:
-    found = _filled(role, "role")
+    with_model = role if "model" in role or only_model is None else {**role, "model": only_model}
+    found = _filled(with_model, "role")
     found["vars"] = _ordered(found["vars"])
     found["limits"] = _filled(role.get("limits", {}), "role-limits")
     if "output" in found:
         found["output"] = _json_schema(found["output"])
-    if "model" not in found and only_model is not None:
-        found["model"] = only_model
     return found
 
 
