@@ -94,10 +94,12 @@ def _filled(part: Mapping[str, JSON], name: str) -> dict[str, JSON]:
     """A part in the order of its definition, with the defaults that the definition names."""
     found: dict[str, JSON] = {}
     for key, known in definition(name)["properties"].items():
+        referred = str(known.get("$ref", "")).removeprefix("#/$defs/")
+        whole = {**definition(referred), **known} if referred else known
         if key in part:
-            found[key] = _whole(part[key], known)
-        elif "default" in known:
-            found[key] = known["default"]
+            found[key] = _whole(part[key], whole)
+        elif "default" in whole:
+            found[key] = whole["default"]
     return {**found, **_remarks(part)}
 
 

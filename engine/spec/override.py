@@ -88,8 +88,9 @@ def _must_have(found: JSON, name: str, where: str) -> None:
 
 
 def _link_path(data: Mapping[str, JSON], parts: list[str]) -> SpecPath:
-    links = data.get("links")
-    ids = [link_id(link) if isinstance(link, dict) else None for link in links or []]
+    held = data.get("links")
+    links = held if isinstance(held, list) else []
+    ids = [link_id(link) if isinstance(link, dict) else None for link in links]
     if parts[1] not in ids:
         known = [name for name in ids if name]
         raise _UnknownPath(f"there is no link `{parts[1]}`; {did_you_mean(parts[1], known)}")

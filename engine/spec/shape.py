@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -323,11 +323,12 @@ def _additional(
 
 
 def _unknown_key(
-    path: SpecPath, key: str, known: Iterable[str], there: Iterable[str] = ()
+    path: SpecPath, key: str, known: Iterable[str], there: Container[str] = ()
 ) -> Problem:
     names = list(known)
     cure = did_you_mean(key, names)
-    if (close := nearest(key, names)) in there:
+    close = nearest(key, names)
+    if close is not None and close in there:
         cure = f"`{close}` is there already; keep one"
     return Problem(path=(*path, key), wrong=f"unknown key {key}", cure=cure, at_key=True)
 

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from orglab.engine.spec.fault import path_text
-from orglab.engine.spec.json_schema import schema_problems
+from orglab.engine.spec.json_schema import plainly_sound, schema_problems
 from orglab.engine.spec.yaml_reader import DEPTH_LIMIT
 
 Lines = Callable[..., list[str]]
@@ -84,6 +87,37 @@ def test_the_deepest_schema_that_can_be_read_can_be_checked() -> None:
     for _ in range(DEPTH_LIMIT):
         deep = {"not": deep}
     assert told(deep) == []
+
+
+VALUES: st.SearchStrategy[Any] = st.sampled_from(
+    [0, 1, -1, 1.5, True, None, "a", "string", "objct", "#", ["a"], ["a", "a"], [1], {}]
+)
+SCHEMAS = st.recursive(
+    VALUES,
+    lambda inner: st.dictionaries(
+        st.sampled_from(["type", "title", "minItems", "minimum", "enum", "required", "properties",
+                         "$defs", "items", "additionalProperties", "a", "$ref", "anyOf"]),
+        inner, max_size=4,
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(SCHEMAS)
+def test_what_the_quick_look_passes_fits_the_metaschema(schema: Any) -> None:
+    """It may fail to tell, but never passes a schema of the wrong form."""
+    if plainly_sound(schema):
+        Draft202012Validator.check_schema(schema)
+
+
+def test_the_quick_look_knows_common_schemas() -> None:
+    """Such as a role's output."""
+    assert plainly_sound(
+        {
+            "type": "object", "required": ["a"], "additionalProperties": False,
+            "properties": {"a": {"type": "array", "items": {"enum": ["x", "y"]}, "minItems": 1}},
+        }
+    )  # fmt: skip
 
 
 def test_outputs_are_objects_and_inputs_are_schemas(faults: Lines) -> None:
