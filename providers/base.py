@@ -24,11 +24,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 __all__ = [
+    "JSON",
     "AuthenticationFailed",
     "BadRequest",
     "Completion",
     "ContextOverflow",
-    "JSON",
     "Labels",
     "Message",
     "NoScriptedReply",
@@ -316,7 +316,7 @@ class Provider(ABC):
             ProviderError: The call gave no answer.
         """
 
-    async def aclose(self) -> None:
+    async def aclose(self) -> None:  # noqa: B027 - most providers hold nothing
         """Frees what the provider holds (connections, memory). Called once, at the end."""
 
 

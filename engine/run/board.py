@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from orglab.results.records import Output, Verdict
 
-__all__ = ["Board", "Directive", "Entries", "Entry", "Post"]
+__all__ = ["NOTHING", "Board", "Directive", "Entries", "Entry", "Post"]
 
 JSON: TypeAlias = Any
 
@@ -40,6 +40,13 @@ class Entry:
     def __str__(self) -> str:
         return self.text
 
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+NOTHING = Entry(kind="output", role="", copy="", text="", value=None)
+"""What a template sees where nothing was said yet: it prints as nothing and is false."""
+
 
 class Entries(Sequence[Entry]):
     """Entries as a template sees them; printed, each stands under its speaker's name."""
@@ -47,7 +54,7 @@ class Entries(Sequence[Entry]):
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - a Sequence's two overloads
         return self._entries[index]
 
     def __len__(self) -> int:

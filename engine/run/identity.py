@@ -17,11 +17,11 @@ from orglab.providers.base import Message
 __all__ = [
     "CallCounter",
     "canonical",
-    "content_digest",
     "digest",
     "draw",
     "message_digest",
     "sampling_seed",
+    "seat_digest",
 ]
 
 JSON: TypeAlias = Any

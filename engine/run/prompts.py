@@ -12,14 +12,22 @@ from importlib.resources import files
 from typing import Any, TypeAlias
 
 from jinja2 import TemplateError
+
 from orglab.engine.graph.templates import compiled, references
 from orglab.engine.run.identity import canonical
-from orglab.engine.spec.model import AuthorityLink, Role, Topology
+from orglab.engine.spec.model import Role, Topology
 
 __all__ = ["Prompter", "RenderFailed", "ToolGate"]
 
 JSON: TypeAlias = Any
 PromptTool: TypeAlias = Callable[[str, Mapping[str, JSON]], Awaitable[JSON]]
+
+
+_RENDER_FAULTS = (
+    *(TemplateError, ArithmeticError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""What a template can raise on values that its author did not think of."""
 
 
 class RenderFailed(Exception):
@@ -93,7 +101,6 @@ class Prompter:
 
     async def review(
         self,
-        link: AuthorityLink,
         phase_prompt: str | None,
         variables: Mapping[str, JSON],
         gate: ToolGate,
@@ -119,7 +126,7 @@ class Prompter:
                 template = compiled(text, asynchronous=True)
                 return await template.render_async({**variables, "tool": gate})
             return compiled(text).render(variables)
-        except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as fault:
+        except _RENDER_FAULTS as fault:
             raise RenderFailed(f"the prompt could not be rendered: {fault}") from fault
 
 

@@ -152,7 +152,7 @@ class Speaking:
         phase_prompt = sight.link.phases[phase].prompt
         try:
             system = await self._prompter.system(superior.role, variables, gate)
-            prompt = await self._prompter.review(sight.link, phase_prompt, variables, gate)
+            prompt = await self._prompter.review(phase_prompt, variables, gate)
         except RenderFailed as fault:
             raise TurnFailed("prompt", str(fault)) from fault
         return Turn(

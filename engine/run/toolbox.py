@@ -102,7 +102,7 @@ class Toolbox:
             words = f"There is no tool {call.name!r}; there are: {', '.join(allowed)}."
             return _refusal(call.arguments, words, "unknown")
         read = read_arguments(call.arguments, self.tool(call.name).parameters)
-        if read.error:
+        if read.value is None:
             return _refusal(call.arguments, read.error, "arguments")
         return await self.call(call.name, read.value)
 

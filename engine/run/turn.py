@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from orglab.engine.run.copies import Copy
@@ -325,6 +325,34 @@ class TurnRunner:
 
 
 async def _complete(seat: Seat, request: Request) -> Completion:
+    completion = await _asked(seat, request)
+    if _storable(completion):
+        return completion
+    calls = tuple(
+        replace(call, arguments=_without_surrogates(call.arguments))
+        for call in completion.tool_calls
+    )
+    return replace(
+        completion,
+        text=_without_surrogates(completion.text),
+        reasoning=_without_surrogates(completion.reasoning),
+        tool_calls=calls,
+        notes=(*completion.notes, "lone surrogates were replaced"),
+    )
+
+
+def _storable(completion: Completion) -> bool:
+    """Whether all texts are Unicode that UTF-8 can hold; a server may send half a character."""
+    texts = [completion.text, completion.reasoning]
+    texts += [call.arguments for call in completion.tool_calls]
+    return all(text.isascii() or text == _without_surrogates(text) for text in texts)
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+async def _asked(seat: Seat, request: Request) -> Completion:
     if seat.model.timeout_seconds is None:
         return await seat.provider.complete(request)
     try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from orglab.engine.run.board import Board, Directive, Entries, Entry
+from orglab.engine.run.board import NOTHING, Board, Directive, Entries, Entry
 from orglab.engine.run.copies import Copies, Copy
 from orglab.engine.run.flow import InboxItem
 from orglab.engine.run.identity import canonical
@@ -78,7 +78,7 @@ def _grant(
     elif sight == "own":
         names["own"] = own
     elif sight == "latest":
-        names["latest"] = board.latest(copy.role.name) or ""
+        names["latest"] = board.latest(copy.role.name) or NOTHING
         sections.append(_section("Latest output", _with_speaker(names["latest"])))
     elif sight == "blackboard":
         names["blackboard"] = board.visible()
@@ -92,7 +92,7 @@ def _grant_role(
 ) -> None:
     members = copies.by_role[name]
     found = board.last_of([member.name for member in members])
-    seen: Entry | Entries | str = Entries(found) if len(members) > 1 else found[0] if found else ""
+    seen: Entry | Entries = Entries(found) if len(members) > 1 else found[0] if found else NOTHING
     names.setdefault("outputs", {})[name] = seen
     sections.append(_section(f"Last output of {name}", seen))
 
@@ -174,5 +174,5 @@ def _section(title: str, body: object) -> str:
     return f"## {title}\n{text}" if text else ""
 
 
-def _with_speaker(entry: Entry | str) -> str:
-    return str(Entries([entry])) if isinstance(entry, Entry) else entry
+def _with_speaker(entry: Entry) -> str:
+    return str(Entries([entry])) if entry else ""

@@ -108,7 +108,7 @@ def test_every_package_is_listed() -> None:
 @pytest.mark.parametrize("folder", CHAIN[:-1])
 def test_a_folder_refuses_to_be_imported_under_the_wrong_name(folder: str) -> None:
     """From the repo root, `import engine` would make a second copy of every class."""
-    ran = subprocess.run(  # noqa: S603 - our own interpreter
+    ran = subprocess.run(
         [sys.executable, "-c", f"import {folder}"],
         cwd=ROOT,
         capture_output=True,
@@ -130,9 +130,7 @@ def test_all_is_true(name: str) -> None:
 def test_importing_the_port_does_not_load_the_engine() -> None:
     """A plugin author pays for the port alone."""
     code = "import orglab.providers.base, sys; print('orglab.engine' in sys.modules)"
-    ran = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"
 
 
@@ -154,7 +152,7 @@ def test_files_and_functions_stay_short() -> None:
 
 def test_every_module_is_found_by_the_packages() -> None:
     """What pkgutil finds in the installed package is what lies in the tree."""
-    import orglab  # noqa: PLC0415 - what is tested
+    import orglab
 
     found = {module.name for module in pkgutil.walk_packages(orglab.__path__, "orglab.")}
     assert found <= set(MODULES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -158,7 +159,7 @@ async def test_a_limit_equal_to_the_need_completes(
 ) -> None:
     """Case 72: five turns needed; four stop after exactly four turns, with the limit's name."""
     names = ["a", "b", "c", "d", "e"]
-    links = [{"from": x, "to": y} for x, y in zip(names, names[1:], strict=False)]
+    links = [{"from": x, "to": y} for x, y in pairwise(names)]
     run = await play(team(names, links, "e", limits={"turns": limit}), {})
     assert run.outcome.status == status
     assert len(run.turns()) == min(limit, 5)

@@ -66,6 +66,7 @@ def forward_links(
 ) -> list[dict[str, Any]]:
     """Forward links down the list of names, and closing links up it."""
     links: list[dict[str, Any]] = []
+    link: dict[str, Any]
     for at, name in enumerate(names):
         for later in names[at + 1 :]:
             if rng.random() < 0.45:
@@ -116,7 +117,7 @@ def authority_link(rng: random.Random, boss: str, names: list[str], number: int)
 
 def reply_to(request: Request) -> Any:
     """A reply drawn from the identity of the call alone."""
-    rng = random.Random(request.identity)  # noqa: S311 - no secret is made of it
+    rng = random.Random(request.identity)
     if rng.random() < 0.04:
         return "" if request.labels.purpose == "turn" else "no verdict"
     if request.schema is None:
@@ -177,7 +178,7 @@ async def test_random_teams(build: Callable[..., Any]) -> None:
     sound = ends = 0
     statuses: dict[str, int] = {}
     for number in range(TEAMS):
-        rng = random.Random(number)  # noqa: S311 - no secret is made of it
+        rng = random.Random(number)
         roles, links, output = random_parts(rng)
         team, _ = compile_topology(build(roles, links, output))
         if team is None:

@@ -244,7 +244,7 @@ async def test_braces_in_prompts_stay(team: Make, play: Make) -> None:
 
 async def test_parallel_writes_are_read_in_declared_order(team: Make, play: Make) -> None:
     """Case 81: whatever the delays, the reader's prompt has the same bytes."""
-    import asyncio  # noqa: PLC0415 - used here alone
+    import asyncio
 
     links = [{"from": "s", "to": name} for name in "pqr"]
     links += [{"from": name, "to": "j"} for name in "pqr"]
