@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple, TypeGuard
 
 import regex
+
 from orglab.evaluators.base import (
     JSON,
     Context,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import regex
+
 from orglab.evaluators.base import Context, Output, OutputEvaluator, Scale, Score
 from orglab.evaluators.place import text_at
 from orglab.evaluators.text import fold, sentences, words

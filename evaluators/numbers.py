@@ -6,6 +6,7 @@ import math
 from typing import Literal, NamedTuple
 
 import regex
+
 from orglab.evaluators.base import EvaluationError
 from orglab.evaluators.text import fold
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import regex
+
 from orglab.evaluators.base import (
     Context,
     EvaluationError,

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from jsonschema import ValidationError
 from jsonschema.exceptions import best_match
+
 from orglab.providers.base import JSON
 from orglab.providers.strict_json import clip
 

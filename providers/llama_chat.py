@@ -17,6 +17,7 @@ from jinja2 import TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
 from orglab.providers.base import JSON, BadRequest, Message
 
 __all__ = ["ChatTemplate"]

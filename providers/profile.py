@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 import yaml
+
 from orglab.providers.base import JSON
 from orglab.providers.options import known_only, nearest
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from jsonschema import Draft202012Validator
+
 from orglab.providers.base import JSON
 
 __all__ = ["Check", "quick_check"]

@@ -15,12 +15,13 @@ import regex
 from jsonschema import Draft202012Validator, SchemaError, ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
-from orglab.providers.base import JSON
-from orglab.providers.fault_words import fault_in_words
-from orglab.providers.quick_check import Check, quick_check
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
+
+from orglab.providers.base import JSON
+from orglab.providers.fault_words import fault_in_words
+from orglab.providers.quick_check import Check, quick_check
 
 __all__ = ["SchemaChecker", "checker_for"]
 

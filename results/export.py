@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import duckdb
+
 from orglab.results.jsontext import dumps, plain_text
 from orglab.results.reader import Reader
 from orglab.results.tables import TABLES, Column, rows

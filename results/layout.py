@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from orglab.results.figures_text import count
-from orglab.results.jsontext import dumps
-from orglab.results.plain import one_line, visible
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
+
+from orglab.results.figures_text import count
+from orglab.results.jsontext import dumps
+from orglab.results.plain import one_line, visible
 
 __all__ = ["Prefixed", "barred", "inline", "value_block"]
 

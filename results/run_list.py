@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from orglab.results.figures_text import count, dollars, seconds
-from orglab.results.plain import visible
-from orglab.results.reader import Reader, RunRow
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from orglab.results.figures_text import count, dollars, seconds
+from orglab.results.plain import visible
+from orglab.results.reader import Reader, RunRow
 
 __all__ = ["runs_table"]
 

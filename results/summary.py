@@ -13,14 +13,15 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, TypeAlias
 
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
 from orglab.results.figures_text import dollars, seconds
 from orglab.results.jsontext import loads
 from orglab.results.plain import visible
 from orglab.results.rates import wilson
 from orglab.results.reader import Reader, RunRow
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 __all__ = ["ArmFigures", "Measure", "Summary", "summary"]
 

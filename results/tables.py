@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
+
 from orglab.results.history import answering, outputs_of, verdicts_of
 from orglab.results.jsontext import loads, plain_text
 from orglab.results.reader import Reader, RunRow

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from rich.console import RenderableType
+from rich.rule import Rule
+from rich.text import Text
+
 from orglab.results.entries import position_key
 from orglab.results.figures_text import cost_of, seconds
 from orglab.results.history import answering
 from orglab.results.layout import Prefixed, barred, inline, value_block
 from orglab.results.plain import one_line, visible
 from orglab.results.records import CallRecord, Event, Output, RunRecord, ToolCallRecord
-from rich.console import RenderableType
-from rich.rule import Rule
-from rich.text import Text
 
 __all__ = ["Teller"]
 

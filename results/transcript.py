@@ -9,16 +9,17 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any, TypeAlias
 
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.text import Text
+
 from orglab.results.figures_text import cost_of, count, seconds, simulated_note, tokens
 from orglab.results.layout import inline, value_block
 from orglab.results.plain import visible
 from orglab.results.records import RunRecord
 from orglab.results.run_list import runs_table
 from orglab.results.teller import Teller
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.rule import Rule
-from rich.text import Text
 
 __all__ = ["runs_table", "transcript", "transcript_text"]
 

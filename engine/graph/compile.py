@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 import networkx as nx
+
 from orglab.engine.graph.authority import (
     circle_problems,
     evaluator_role_problems,

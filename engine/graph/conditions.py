@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, UndefinedTypeCheck, UnknownType
+from referencing.exceptions import Unresolvable
+
 from orglab.engine.graph.naming import Blame, choices, meant
 from orglab.engine.spec.fault import Problem
 from orglab.engine.spec.model import ForwardLink, Topology
-from referencing.exceptions import Unresolvable
 
 __all__ = ["otherwise_problems", "when_problems"]
 

@@ -12,6 +12,7 @@ from jinja2 import Environment
 from jinja2.filters import FILTERS, make_attrgetter
 from jinja2.runtime import Context
 from jinja2.utils import _PassArg, pass_context, pass_environment
+
 from orglab.engine.graph.budget import (
     MAX_NUMBER_BITS,
     MAX_TEXT,

@@ -14,6 +14,7 @@ import warnings
 from typing import Any, TypeAlias
 
 import networkx as nx
+
 from orglab.engine.graph.diagram import Diagram, DiagramEdge, DiagramNode
 from orglab.engine.spec.model import ForwardLink
 

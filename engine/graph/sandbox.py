@@ -14,6 +14,7 @@ from jinja2 import StrictUndefined, nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
 from orglab.engine.graph.budget import (
     MAX_TEXT,
     BoundedContext,

@@ -10,6 +10,7 @@ from heapq import heapify, heappop, heappush
 from itertools import compress
 
 import networkx as nx
+
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Topology
 
 __all__ = ["Shape", "cycle_text", "one_cycle_each", "shape_of"]

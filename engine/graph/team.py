@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import networkx as nx
+
 from orglab.engine.spec.model import Topology
 
 __all__ = ["Bounds", "Team"]

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from jinja2 import Template, TemplateSyntaxError, nodes
+
 from orglab.engine.graph.budget import TemplateCostError
 from orglab.engine.graph.sandbox import BoundedEnvironment
 from orglab.engine.spec.words import nearest

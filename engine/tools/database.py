@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import duckdb
+
 from orglab.engine.tools.cells import CellType, Column
 from orglab.providers.base import ToolError
 

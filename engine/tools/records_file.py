@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+
 from orglab.engine.tools.rows import Rows, TableError, distinct_names
 from orglab.engine.tools.strict import json_text, strict
 from orglab.providers.base import JSON

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pytest
+
 from orglab.evaluators.base import EvaluationError, Output, RunRecord
 from orglab.results.records import CallRecord, Event, Verdict
 

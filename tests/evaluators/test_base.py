@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from orglab.evaluators.base import (
     Context,
     EvaluationError,

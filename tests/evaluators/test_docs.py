@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from orglab.engine.tools.make import make_plugin
 from orglab.evaluators.approvals import Approvals
 from orglab.evaluators.base import Evaluator, OutputEvaluator

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
 from orglab.evaluators.base import Context, EvaluationError, Evaluator, RunRecord, Score
 from orglab.evaluators.evaluate import Evaluation, evaluate_run
 from orglab.evaluators.length import Length

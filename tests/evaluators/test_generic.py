@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from orglab.evaluators.base import EvaluationError, OutputEvaluator
 from orglab.evaluators.contains import Contains
 from orglab.evaluators.equals import Equals, same_value

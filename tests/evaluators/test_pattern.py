@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from orglab.evaluators import pattern as module
 from orglab.evaluators.base import EvaluationError
 from orglab.evaluators.pattern import Pattern, find_all

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.engine.tools.make import make
 from orglab.evaluators.base import EvaluationError, Output, Score, ToolFunction
 from orglab.evaluators.columns_exist import ColumnsExist

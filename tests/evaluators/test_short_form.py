@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from orglab.evaluators.approvals import Approvals
 from orglab.evaluators.base import EvaluationError, Evaluator
 from orglab.evaluators.columns_exist import ColumnsExist

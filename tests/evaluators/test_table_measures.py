@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from orglab.evaluators.base import EvaluationError, Output
 from orglab.evaluators.columns_exist import ColumnsExist
 from orglab.evaluators.evidence_holds import MEASURES, EvidenceHolds

@@ -11,6 +11,7 @@ import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
+
 from orglab.evaluators.contains import Contains
 from orglab.evaluators.pattern import Pattern
 from orglab.evaluators.text import (

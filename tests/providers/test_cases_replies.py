@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.providers.reply import Reading, read_arguments, read_reply
 
 CASES = Path(__file__).parents[2] / "../shared/cases"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
+
 from orglab.providers.draws import Draws
 from orglab.providers.invent import LEAVE_OUT, NOTHING, CannotInventError, Hint, Inventor
 from orglab.providers.pattern_text import HardPatternError, pattern_text

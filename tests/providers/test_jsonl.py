@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from orglab.providers import jsonl
 from orglab.providers.jsonl import JSONLinesError, read_jsonl
 

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from orglab.providers.llama_grammar import (
     LIST_ITEMS,
     TEXT_CHARACTERS,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from orglab.providers.base import TokenUsage
 from orglab.providers.pricing import cost
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.providers.profile import make_profile, profile_names
 
 PAGE = Path(__file__).parents[2] / "docs/simulated.md"

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from orglab.providers.base import StopReason
 from orglab.providers.reply import Problem, read_reply
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from orglab.providers.base import StopReason
 from orglab.providers.relaxed_json import relaxed_value
 from orglab.providers.reply import read_arguments, read_reply

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from orglab.providers.base import (
     BadRequest,
     Labels,

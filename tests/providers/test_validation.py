@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+
 from orglab.providers.quick_check import quick_check
 from orglab.providers.validation import checker_for
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from orglab.providers.base import Completion, Message, TokenUsage, ToolCall
 from orglab.results.entries import (
     call_record,

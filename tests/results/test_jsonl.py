@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.results.jsonl import Damage, JsonlAppender, Line, mend, read_jsonl
 
 CASE = Path(__file__).parents[2] / "../shared/cases/87-resume-torn-jsonl"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from orglab.results.layout import inline, value_block
 from rich.console import Console
+
+from orglab.results.layout import inline, value_block
 
 
 def block(value: Any, width: int = 40) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from orglab.results.plain import markup, one_line, visible
 from rich.markup import render
+
+from orglab.results.plain import markup, one_line, visible
 
 CASE = Path(__file__).parents[2] / "../shared/cases/94-report-html-escape"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.results.entries import call_record
 from orglab.results.journal import Entry, JournalError
 from orglab.results.reader import Reader

@@ -10,6 +10,8 @@ from typing import Any
 
 import duckdb
 import pytest
+from rich.console import Console
+
 from orglab.results.export import Format, export, guarded
 from orglab.results.journal import Entry
 from orglab.results.jsontext import dumps
@@ -20,7 +22,6 @@ from orglab.results.run_list import runs_table
 from orglab.results.store import Store
 from orglab.results.summary import summary
 from orglab.results.tables import TABLES, frame, frames
-from rich.console import Console
 
 TEXT = '=1+1, "quoted"\nline \u2028 \ud800 \x1b[2J'
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.results.history import run_record
 from orglab.results.journal import Entry
 from orglab.results.records import Event, RunRecord

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from orglab.engine.graph.check import check_file
-from orglab.results.export import export
 
 import orglab
 from orglab.cli.values import overrides_of
+from orglab.engine.graph.check import check_file
+from orglab.results.export import export
 
 REPO = Path(__file__).parents[2]
 READMES = [REPO / "specs" / "README.md", REPO / "specs" / "insight-review" / "README.md"]

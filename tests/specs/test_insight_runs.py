@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import orglab
 from orglab.engine.run.run import Unit
 from orglab.engine.study.units import read_units
 from orglab.providers.base import Request
 from orglab.providers.scripted import ScriptedProvider
 from orglab.results.records import RunRecord, Score
-
-import orglab
 
 STUDY = Path(__file__).parents[2] / "specs" / "insight-review"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.study.units import read_units

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.engine.spec.model import (
     AuthorityLink,
     ForwardLink,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from orglab.engine.graph.check import Checked, check_file
 
 HEAD = """kind: topology

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.fault import Problem, SpecPath

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.spec.fault import Problem
 from orglab.engine.spec.model import ForwardLink, Topology

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from xml.etree import ElementTree as ET
 
 import pytest
+
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.diagram import diagram_of
 from orglab.engine.graph.draw import DrawingFormat, draw, read_graph_json

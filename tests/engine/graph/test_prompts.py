@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from orglab.engine.graph.naming import Blame
 from orglab.engine.graph.prompts import template_problems
 from orglab.engine.spec.fault import Problem

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.draw import DrawingFormat, draw, read_graph_json
 from orglab.engine.graph.shape import one_cycle_each, shape_of

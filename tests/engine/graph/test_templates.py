@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2.exceptions import SecurityError, UndefinedError
+
 from orglab.engine.graph.templates import (
     TemplateCostError,
     compiled,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from orglab.engine.tools.table_tool import TableTool
 from orglab.providers.base import JSON
 

@@ -6,6 +6,7 @@ from datetime import date, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from orglab.engine.tools.cells import CellType, Column, make_column, read_text
 from orglab.engine.tools.rows import TableError
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from orglab.engine.tools.expressions import FUNCTIONS
 from orglab.engine.tools.make import make
 from orglab.engine.tools.table_tool import TableTool

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from orglab.engine.tools.figures import (
     Number,
     bins,

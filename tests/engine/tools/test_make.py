@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+
 from orglab.engine.tools import make as make_module
 from orglab.engine.tools.make import make, make_plugin, settings_of
 from orglab.engine.tools.overview import Head

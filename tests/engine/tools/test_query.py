@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from orglab.engine.tools.query import Query
 from orglab.providers.base import JSON, ToolError
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from orglab.engine.tools.overview import GetSchema, Head
 from orglab.engine.tools.query import Query
 from orglab.engine.tools.rows import TableError

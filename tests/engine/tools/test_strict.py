@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from orglab.engine.tools.correlate import Correlate
 from orglab.engine.tools.counts import GroupBy, Histogram, ValueCounts
 from orglab.engine.tools.measure import MEASURES, Measure

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from orglab.engine.tools import table as table_module
 from orglab.engine.tools.measure import Measure
 from orglab.engine.tools.overview import GetSchema, Head

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from orglab.engine.tools.correlate import Correlate
 from orglab.engine.tools.counts import GroupBy, Histogram, ValueCounts
 from orglab.engine.tools.measure import MEASURES, Measure

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from orglab.engine.tools.measure import Measure
 from orglab.engine.tools.table import Form, Table, load_table
 from orglab.providers.base import JSON, ToolError
