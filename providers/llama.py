@@ -70,7 +70,7 @@ class LlamaProvider(Provider):
         Args:
             model: ``smollm2``, or the path of a GGUF file.
             options: ``n_ctx`` (tokens of prompt and reply together, default 4096), ``n_threads``
-                (default: one a core, at most 8), ``chat_template`` (a Jinja file, for weights
+                (default: one a core but one, at most 8), ``chat_template`` (a Jinja file, for weights
                 without one), ``file`` (the GGUF file, in place of ``model``).
 
         Raises:
@@ -163,9 +163,10 @@ def _template(file: JSON) -> str | None:
 
 
 def _threads() -> int:
-    return min(
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4, _MOST_THREADS
-    )
+    """One a core but one: llama.cpp's threads wait for one another without sleeping, so that a
+    single one without a core of its own makes all of them several times slower."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(max((cores or 1) - 1, 1), _MOST_THREADS)
 
 
 def _grammar(schema: Mapping[str, JSON] | None) -> Grammar | None:
