@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.shape import tell
 from orglab.engine.spec.words import nearest, quoted

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
+
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.schema import definition
 from orglab.engine.spec.words import did_you_mean, got, nearest, quoted

@@ -53,7 +53,8 @@ def sound_parts(data: Mapping[str, JSON], problems: Iterable[Problem]) -> Sound:
     """
     marked: JSON = dict(data)
     for problem in problems:
-        marked = _without(marked, problem.path)
+        of_link = problem.path[:1] == ("links",)
+        marked = _without(marked, problem.path, _in_place(problem.path[2:], of_link=of_link))
     kept = {key: _kept(key, value) for key, value in marked.items() if value is not _GONE}
     kept = {key: value for key, value in kept.items() if value is not _GONE}
     return _closed({**kept, "kind": "topology", "version": 1})
@@ -62,22 +63,23 @@ def sound_parts(data: Mapping[str, JSON], problems: Iterable[Problem]) -> Sound:
 # -- taking things out
 
 
-def _without(node: JSON, path: SpecPath) -> JSON:
-    """``node`` with the thing at ``path`` marked as gone; what is not there changes nothing."""
+def _without(node: JSON, path: SpecPath, new: JSON) -> JSON:
+    """``node`` with ``new`` at ``path``; what is not there changes nothing."""
     if not path or node is _GONE:
         return node
     key, rest = path[0], path[1:]
     if isinstance(node, dict) and key in node:
-        value = _without(node[key], rest) if rest else _replaced(key)
+        value = _without(node[key], rest, new) if rest else new
         return {**node, key: value}
     if isinstance(node, list) and isinstance(key, int) and key < len(node):
-        value = _without(node[key], rest) if rest else _GONE
+        value = _without(node[key], rest, new) if rest else new
         return [value if i == key else item for i, item in enumerate(node)]
     return node
 
 
-def _replaced(key: str | int) -> JSON:
-    return 1 if key == "cap" else _GONE
+def _in_place(path: SpecPath, *, of_link: bool) -> JSON:
+    """What stands in the place of a faulty thing: 1 for a link's cap, else nothing."""
+    return 1 if of_link and path == ("cap",) else _GONE
 
 
 def _swept(node: JSON) -> JSON:
@@ -118,7 +120,8 @@ def _mended(part: JSON, name: str) -> JSON:
             return part
         for problem in problems:
             there = bool(problem.path) and _is_there(part, problem.path)
-            part = _without(part, problem.path) if there else _filled(part, problem)
+            new = _in_place(problem.path, of_link=name == "link")
+            part = _without(part, problem.path, new) if there else _filled(part, problem)
         part = _GONE if part is _GONE else _swept(part)
     return _GONE
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import yaml
+from yaml import events
+
 from orglab.engine.spec.fault import Fault, Problem, SpecPath
 from orglab.engine.spec.marks import Mark, Place
 from orglab.engine.spec.scalar import NotJson, plain_value
 from orglab.engine.spec.words import got, quoted
-from yaml import events
 
 __all__ = ["ALIAS_LIMIT", "DEPTH_LIMIT", "Document", "read_bytes", "read_text"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.engine.spec.fault import path_text
 from orglab.engine.spec.load import Loaded
 from orglab.engine.spec.yaml_reader import Document, read_bytes

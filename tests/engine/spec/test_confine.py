@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from orglab.engine.spec import confine
 from orglab.engine.spec.confine import FileRefused, confined_file, read_confined_text
 

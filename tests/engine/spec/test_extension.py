@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from orglab.engine.spec.load import Loaded
 from orglab.engine.spec.model import AuthorityLink, Topology
 

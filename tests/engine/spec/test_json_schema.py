@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+
 from orglab.engine.spec.fault import path_text
 from orglab.engine.spec.json_schema import plainly_sound, schema_problems
 from orglab.engine.spec.yaml_reader import DEPTH_LIMIT

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from orglab.engine.spec.fault import Problem
 from orglab.engine.spec.load import Loaded, load, load_text
+from orglab.engine.spec.yaml_reader import read_text
 
 Load = Callable[..., Loaded]
 Lines = Callable[..., list[str]]
@@ -217,4 +221,49 @@ def test_no_document_crashes_the_loader(
     loaded = load_text(text, tmp_path, "junk.yaml", overrides=overrides)
     assert loaded.faults or loaded.topology is not None
     assert all("\n" not in str(fault) for fault in loaded.faults)
+    assert loaded.partial == bool(loaded.faults and loaded.topology)
+
+
+REPLACEMENTS: tuple[Any, ...] = (
+    None, True, 0, -1, 1.5, "x", "writer", "file", [], {}, ["writer"], [None], {"file": "no.md"}, {"a": 1},
+    {"pool": "p"}, {"provider": "simulated"}, "otherwise", "role:x", "{{ x }}", [[]], {"checks": ["usage"]},
+    {"kind": "forward"},
+)  # fmt: skip
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    """Every map or list in a document, with each of its keys or indexes."""
+    for key in list(node) if isinstance(node, dict) else range(len(node)):
+        yield node, key
+        if isinstance(node[key], dict | list):
+            yield from places(node[key], (*path, key))
+
+
+def mutated(document: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    """A copy in which one to four things are replaced, removed or renamed."""
+    copy: dict[str, Any] = json.loads(json.dumps(document))
+    for _ in range(chance.randint(1, 4)):
+        node, key = chance.choice(list(places(copy)))
+        if chance.random() < 0.6 or isinstance(node, list):
+            node[key] = chance.choice(REPLACEMENTS)
+        elif chance.random() < 0.5:
+            del node[key]
+        else:
+            node[chance.choice(["zz", "x-a", "file", "cap", "a b", f"{key}s"])] = node.pop(key)
+    return copy
+
+
+@settings(
+    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.integers(0, 2**32))
+def test_no_mistake_in_a_whole_document_crashes_the_loader(
+    tmp_path: Path, everything: str, seed: int
+) -> None:
+    """Whatever an author does to a document with every field: faults in lines, or a topology."""
+    document = mutated(read_text(everything, "x").data, random.Random(seed))
+    loaded = load_text(json.dumps(document), tmp_path, "junk.yaml")
+    assert loaded.faults or loaded.topology is not None
+    assert all("\n" not in str(fault) for fault in loaded.faults)
+    assert all(fault.line > 0 for fault in loaded.faults)
     assert loaded.partial == bool(loaded.faults and loaded.topology)

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from orglab.engine.spec.build import build
 from orglab.engine.spec.load import Loaded, load_text
 from orglab.engine.spec.normal import topology_hash

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orglab.engine.spec.load import Loaded
 from orglab.engine.spec.model import Topology
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
+
 from orglab.engine.spec import plugins
 from orglab.engine.spec.load import Loaded
 from orglab.evaluators.base import Context, Evaluator, Output, OutputEvaluator, RunRecord, Score

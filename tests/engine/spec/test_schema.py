@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+
 from orglab.engine.schemas.changes import with_changes
 from orglab.engine.spec.schema import schema
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+
 from orglab.engine.spec import yaml_reader
 from orglab.engine.spec.marks import Marks
 from orglab.engine.spec.yaml_reader import ALIAS_LIMIT, DEPTH_LIMIT, read_bytes, read_text
