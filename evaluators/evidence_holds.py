@@ -168,18 +168,10 @@ class EvidenceHolds(OutputEvaluator):
 
 
 async def _computed(claim: _Claim, measure: ToolFunction) -> Mapping[str, JSON]:
-    """The true figure, ``{value, reason?}``; a share as count by count, from 0 to 1."""
-    if claim.measure != "share":
-        return await _asked(claim, claim.measure, claim.where, measure)
-    if not claim.where:
+    """The true figure, ``{value, reason?}``; a share is a part of all rows, from 0 to 1."""
+    if claim.measure == "share" and not claim.where:
         return {"value": None, "reason": "a share needs a condition in `where`"}
-    part = await _asked(claim, "count", claim.where, measure)
-    whole = await _asked(claim, "count", "", measure)
-    if not (_is_number(part.get("value")) and _is_number(whole.get("value"))):
-        return part
-    if not whole["value"]:
-        return {"value": None, "reason": "there are no rows"}
-    return {"value": part["value"] / whole["value"]}
+    return await _asked(claim, claim.measure, claim.where, measure)
 
 
 async def _asked(claim: _Claim, name: str, where: str, measure: ToolFunction) -> Mapping[str, JSON]:

@@ -69,7 +69,7 @@ class Measure(TableTool):
 
     description: ClassVar[str] = (
         "One figure: a correlation of two columns; mean, median, sum, std, min, max, count or "
-        "distinct of one; count of rows; share = percent of rows for which `where` holds."
+        "distinct of one; count of rows; share = part of rows (0 to 1) for which `where` holds."
     )
     parameters: ClassVar[Mapping[str, JSON]] = arguments_schema(
         ["measure"],
@@ -124,7 +124,7 @@ def _figure(table: Table, measure: str, names: Sequence[str], where: str | None)
 
 
 def _share(table: Table, names: Sequence[str], where: str | None) -> Figure:
-    """Percent of the rows (with a column: of those that have a value there) where it holds."""
+    """Part of the rows, 0 to 1 (with a column: of those that have a value there), where it holds."""
     chosen = table.where(where)
     if chosen is None:
         raise ToolError("`share` needs `where`: the condition whose share of rows is asked")
@@ -133,4 +133,4 @@ def _share(table: Table, names: Sequence[str], where: str | None) -> Figure:
         chosen = [one for one, cell in zip(chosen, cells, strict=True) if cell is not None]
     if not chosen:
         return Figure(None, 0, "no rows")
-    return Figure(tidy(100 * sum(chosen) / len(chosen)), len(chosen))
+    return Figure(tidy(sum(chosen) / len(chosen)), len(chosen))

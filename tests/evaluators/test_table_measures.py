@@ -35,8 +35,8 @@ def _tools(calls: list[Any] | None = None) -> dict[str, Callable[..., Any]]:
             calls.append(arguments)
         if "nowhere" in arguments.get("where", ""):
             raise EvaluationError("no column 'nowhere'")
-        if (arguments["measure"], arguments.get("where")) == ("count", "Budget > 5"):
-            return {"value": 1445, "n": 1445}
+        if (arguments["measure"], arguments.get("where")) == ("share", "Budget > 5"):
+            return {"value": 1445 / 3201, "n": 3201}
         key = (arguments["measure"], *arguments["columns"])
         if key not in TRUE:
             return {"value": None, "n": 0, "reason": f"{arguments['columns'][0]} is constant"}
