@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import Fault
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
 from orglab.engine.study.session import load_team, open_study, study_folder
-from orglab.engine.study.units import read_units, unit_of
+from orglab.engine.study.units import UnitError, read_units, unit_of
 from orglab.providers.base import Provider
 from orglab.results.reader import Reader
 from orglab.results.records import RunRecord, Score
@@ -171,4 +172,7 @@ def _units(
         return [unit_of(inputs or {}, team.topology)]
     if isinstance(units, str | Path):
         return read_units(Path(units), team.topology)
+    twice = [name for name, often in Counter(unit.id for unit in units).items() if often > 1]
+    if twice:
+        raise UnitError([f"the unit {name!r} is given more than once" for name in twice])
     return units

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from jsonschema import Draft202012Validator
+
 from orglab.engine.run.identity import canonical, digest
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.confine import FileRefused, confined_file, content_hash

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,8 @@ from orglab.engine.study.session import (
     study_folder,
     units_of,
 )
+from orglab.results.plain import visible
+from orglab.results.reader import Reader
 from orglab.results.store import Store
 from orglab.results.summary import summary
 
@@ -28,6 +31,8 @@ __all__ = ["run"]
 
 NOT_ALL_DONE = 1
 """Exit code: some runs failed or were stopped."""
+REASONS = 3
+"""So many reasons of failed and stopped runs are told at the end."""
 
 
 def run(
@@ -89,9 +94,9 @@ async def _run(batch: Batch, store: Store, progress: Progress, console: Console)
     loop = asyncio.get_running_loop()
 
     def ask_to_stop() -> None:
+        loop.remove_signal_handler(signal.SIGINT)  # a second Ctrl-C ends the process at once
         stop.set()
         console.print("Waiting for calls under way, to keep their replies; Ctrl-C again: at once.")
-        loop.remove_signal_handler(signal.SIGINT)  # a second Ctrl-C ends the process at once
 
     with suppress(NotImplementedError):  # Windows: there Ctrl-C ends the process at once
         loop.add_signal_handler(signal.SIGINT, ask_to_stop)
@@ -100,11 +105,23 @@ async def _run(batch: Batch, store: Store, progress: Progress, console: Console)
 
 def _report(console: Console, tally: Tally, folder: Path) -> None:
     console.print(summary([folder]))
-    for line in _remarks(tally, folder):
+    for line in [*_remarks(tally), *_reasons(folder)]:
         console.print(line, markup=False, highlight=False)
+    console.print(f"Read the transcripts: orglab show {folder}", markup=False, highlight=False)
 
 
-def _remarks(tally: Tally, folder: Path) -> list[str]:
+def _reasons(folder: Path) -> list[str]:
+    """Why runs of the study failed or were stopped, the commonest reasons first."""
+    with Reader(folder) as reader:
+        rows = [row for status in ("failed", "stopped") for row in reader.runs(status=status)]
+    reasons = Counter((row.status, row.reason) for row in rows)
+    told = reasons.most_common(REASONS)
+    lines = [f"  {often} {status}: {visible(words)}" for (status, words), often in told]
+    rest = reasons.total() - sum(often for _, often in told)
+    return lines + ([f"  {rest} for other reasons"] if rest else [])
+
+
+def _remarks(tally: Tally) -> list[str]:
     lines: list[str] = []
     if tally.kept:
         lines.append(f"{tally.kept} of {tally.planned} runs were done before and cost nothing now.")
@@ -119,5 +136,4 @@ def _remarks(tally: Tally, folder: Path) -> list[str]:
         lines.append("Interrupted: every reply is kept; the same command goes on from here.")
     if tally.failed:
         lines.append(f"Failed: {tally.failed} runs; --retry-failed tries them again.")
-    lines.append(f"Read the transcripts: orglab show {folder}")
     return lines

@@ -173,7 +173,7 @@ def assert_counted(folder: Path, deaths: list[Left], end: Left) -> int:
     assert end.cut == set()
     assert set(end.asked) == end.identities, "asked and kept, kept and asked"
     cut = set().union(*(death.cut for death in deaths))
-    shown = sum(again for (again,) in rows(folder, "SELECT asked_again FROM runs"))
+    shown: int = sum(again for (again,) in rows(folder, "SELECT asked_again FROM runs"))
     assert shown == len(cut)
     attempts = Counter(
         json.loads(what)["identity"] for (what,) in rows(folder, "SELECT what FROM attempts")
