@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,8 @@ from orglab.engine.run.identity import canonical, digest
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.confine import FileRefused, confined_file, content_hash
 from orglab.engine.spec.model import InputField, Topology
-from orglab.providers.jsonl import read_jsonl
+from orglab.providers.jsonl import JSONLinesError, read_jsonl
+from orglab.providers.strict_json import loads
 
 __all__ = ["UnitError", "read_units", "typed_unit", "unit_content", "unit_of"]
 
@@ -171,13 +171,9 @@ def _typed(text: JSON, declared: InputField) -> JSON:
     if wanted in (None, "string") or not isinstance(text, str):
         return text
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return loads(text)
     except ValueError:
         return text
-
-
-def _refuse_constant(name: str) -> JSON:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _misfit(value: JSON, declared: InputField) -> str:
@@ -225,7 +221,9 @@ def _rows(path: Path) -> Iterable[_Row]:
         raise UnitError([f"{path}: no such file"]) from None
     except UnicodeDecodeError as fault:
         raise UnitError([f"{path}: not UTF-8 at byte {fault.start}"]) from fault
-    except ValueError as fault:
+    except JSONLinesError as fault:
+        raise UnitError([str(fault)]) from fault
+    except (csv.Error, ValueError) as fault:
         raise UnitError([f"{path}: {fault}"]) from fault
 
 
@@ -238,7 +236,7 @@ def _jsonl_rows(path: Path) -> Iterable[_Row]:
 
 def _json_rows(path: Path) -> Iterable[_Row]:
     text = path.read_text(encoding="utf-8-sig")
-    values = json.loads(text, parse_constant=_refuse_constant)
+    values = loads(text)
     if not isinstance(values, list) or not all(isinstance(each, dict) for each in values):
         raise ValueError("a list of objects is wanted, one a unit")
     for number, value in enumerate(values):

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from orglab.cli.values import overrides_of
+from orglab.cli.values import MOST_SEED, overrides_of
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.draw import draw
 from orglab.engine.graph.team import Team
@@ -75,7 +75,7 @@ def render(
         list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
     ] = None,
     units: Annotated[Path | None, typer.Option(help="A file of units; its first is used.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Root seed of every draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")] = 0,
     sets: Sets = None,
     models: Catalogue = None,
 ) -> None:
@@ -103,6 +103,8 @@ def new(
 ) -> None:
     """Writes a first spec to edit: a writer and an editor who may send the draft back."""
     path = Path(name if name.endswith(".yaml") else f"{name}.yaml")
+    if not path.stem[:1].isalnum():
+        raise typer.BadParameter(f"{name!r} is no name: begin it with a letter or a digit")
     if path.exists():
         raise typer.BadParameter(f"{path} exists; nothing was written")
     text = (files("orglab.engine.templates") / "new.yaml").read_text(encoding="utf-8")
@@ -118,6 +120,7 @@ def models(
     ] = None,
 ) -> None:
     """Shows which providers are installed, and the models of a spec."""
+    shown = load_team(file).topology.models if file is not None else {}
     console = Console()
     providers = Table("provider", "brought by", title="Providers", title_justify="left")
     for name in plugin_names("orglab.providers"):
@@ -126,6 +129,6 @@ def models(
     if file is None:
         return
     table = Table("alias", "provider", "model", "parameters", title="Models", title_justify="left")
-    for alias, model in load_team(file).topology.models.items():
+    for alias, model in shown.items():
         table.add_row(alias, model.provider, model.model, json.dumps(dict(model.params)))
     console.print(table)

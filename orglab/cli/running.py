@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from orglab.cli.progress import progress_of
-from orglab.cli.values import overrides_of
+from orglab.cli.values import MOST_SEED, overrides_of
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
 from orglab.engine.study.session import (
     fresh_folder,
@@ -44,7 +44,7 @@ def run(
         Path | None, typer.Option(help="A file of units: .jsonl, .json or .csv.")
     ] = None,
     replicates: Annotated[int, typer.Option(min=1, help="Runs of each unit.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Root seed of every draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")] = 0,
     models: Annotated[
         Path | None, typer.Option(help="A catalogue in place of the spec's models.")
     ] = None,

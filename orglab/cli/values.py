@@ -8,9 +8,11 @@ from typing import Any, TypeAlias
 
 import typer
 
-__all__ = ["overrides_of"]
+__all__ = ["MOST_SEED", "overrides_of"]
 
 JSON: TypeAlias = Any
+MOST_SEED = 2**63 - 1
+"""The largest root seed: it stands in a column of 64 bits."""
 
 
 def overrides_of(pairs: Sequence[str]) -> dict[str, JSON]:

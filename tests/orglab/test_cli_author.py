@@ -111,3 +111,18 @@ def test_models_are_shown(cli: Cli) -> None:
     """``models`` lists providers, and the models of a spec."""
     assert "simulated" in cli("models").out
     assert "worker" in cli("models", "pair.yaml").out
+
+
+def test_a_new_spec_needs_a_name(cli: Cli, tmp_path: Path) -> None:
+    """A name that makes no file one would find is refused; nothing is written."""
+    ended = cli("new", "..")
+    assert ended.code == 2
+    assert "begin it with a letter" in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["pair.yaml"]
+
+
+def test_models_of_a_faulty_spec_are_told_as_faults(cli: Cli) -> None:
+    """Nothing is shown before the spec is known to be sound."""
+    ended = cli("models", "nope.yaml")
+    assert (ended.code, ended.out) == (2, "")
+    assert "nope.yaml" in ended.err

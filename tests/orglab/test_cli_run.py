@@ -216,6 +216,7 @@ WRONG = {
     "lines that are not UTF-8": (("pair.yaml", "--units", "latin.jsonl"), "not UTF-8"),
     "a unit without its input": (("pair.yaml", "--units", "lacking.jsonl"), "lacking.jsonl:2"),
     "no replicates": (("pair.yaml", "--input", "topic=a", "--replicates", "0"), "replicates"),
+    "a seed of 65 bits": (("pair.yaml", "--input", "topic=a", "--seed", 2**64), "seed"),
     "a file as folder": (("pair.yaml", "--input", "topic=a", "--out", "pair.yaml"), "pair.yaml"),
     "an unknown option": (("pair.yaml", "--colour"), "--colour"),
     "no catalogue": (("pair.yaml", "--input", "topic=a", "--models", "no.yaml"), "no.yaml"),

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import orglab
 from orglab.engine.graph.team import Team
 from orglab.providers.base import Request
 from orglab.providers.scripted import ScriptedProvider
 from orglab.results.reader import Reader
-
-import orglab
 
 HEAD = """\
 kind: topology

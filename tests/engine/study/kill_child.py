@@ -16,12 +16,11 @@ import random
 import sys
 from pathlib import Path
 
+import orglab
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.providers.base import JSON, Request, ToolCall
 from orglab.providers.scripted import ScriptedProvider
-
-import orglab
 
 __all__: list[str] = []
 

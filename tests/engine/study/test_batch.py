@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import orglab
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.study.session import fresh_folder, open_study
 from orglab.results.commit import StoreError
 from orglab.results.reader import Reader
-
-import orglab
 
 TEAM = """\
 kind: topology

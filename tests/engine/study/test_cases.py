@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import orglab
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.study.session import study_folder
@@ -17,8 +19,6 @@ from orglab.engine.study.units import UnitError, read_units
 from orglab.providers.base import Request
 from orglab.results.reader import Reader
 from orglab.results.store import StoreError
-
-import orglab
 
 CASES = Path(__file__).parents[3] / "../shared/cases"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")

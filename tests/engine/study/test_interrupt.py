@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import orglab
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.providers.base import Request
 from orglab.results.reader import Reader
-
-import orglab
 
 SIDES = """\
 roles: {left: {}, right: {}, writer: {}}

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import orglab
+from orglab.api import Study
 from orglab.engine.graph.team import Team
 from orglab.evaluators.length import Length
 from orglab.providers.base import Request, Unavailable
 from orglab.results.reader import Reader, RunRow
-
-import orglab
-from orglab.api import Study
 
 
 class Weak:

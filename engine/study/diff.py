@@ -1,0 +1,167 @@
+"""What differs between two topologies: by name, leaf by leaf, each difference classed.
+
+Two documents that differ only in formatting, in the order of their maps, in names, descriptions
+or remarks (``x-``) have no differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final, Literal, TypeAlias
+
+__all__ = ["ABSENT", "Difference", "covered", "differences", "undeclared"]
+
+JSON: TypeAlias = Any
+
+Kind: TypeAlias = Literal[
+    "structure", "authority", "prompts", "models", "tools", "data", "limits", "evaluation"
+]
+
+
+class _Absent:
+    """Stands for a value that one side does not have."""
+
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+ABSENT: Final = _Absent()
+
+_REMARKS: Final = frozenset({"name", "description", "kind", "version"})
+_BY_HEAD: Final[Mapping[str, Kind]] = {
+    "inputs": "structure",
+    "models": "models",
+    "pools": "models",
+    "tools": "tools",
+    "start": "structure",
+    "output": "structure",
+    "evaluators": "evaluation",
+    "limits": "limits",
+    "templates": "prompts",
+    "files": "data",
+}
+_BY_ROLE_FIELD: Final[Mapping[str, Kind]] = {
+    "system": "prompts",
+    "prompt": "prompts",
+    "vars": "prompts",
+    "model": "models",
+    "tools": "tools",
+    "limits": "limits",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """One difference.
+
+    Attributes:
+        path: Where, by names: ``("links", "oversight", "cap")``; ``("roles", "(order)")`` where the
+            declared order of what both have differs.
+        kind: What kind of difference.
+        left: The value on the left, or ``ABSENT``.
+        right: The value on the right, or ``ABSENT``.
+    """
+
+    path: tuple[str, ...]
+    kind: Kind
+    left: JSON
+    right: JSON
+
+    @property
+    def where(self) -> str:
+        """The path as an author writes it."""
+        return ".".join(self.path)
+
+
+def differences(left: Mapping[str, JSON], right: Mapping[str, JSON]) -> list[Difference]:
+    """Every difference of two normal forms, in the order of the left one, then the right's own."""
+    authority = _authority(left) | _authority(right)
+    found = _compare((), _named(left), _named(right))
+    return [
+        Difference(path=path, kind=_kind(path, authority), left=one, right=other)
+        for path, one, other in found
+    ]
+
+
+def covered(path: Sequence[str], treatment: Sequence[str]) -> bool:
+    """Whether a treatment path names ``path`` or something above it; ``*`` is any one name."""
+    return any(_covers(declared.split("."), path) for declared in treatment)
+
+
+def undeclared(found: Sequence[Difference], treatment: Sequence[str]) -> list[Difference]:
+    """The differences that no treatment path covers."""
+    return [each for each in found if not covered(each.path, treatment)]
+
+
+def _covers(declared: Sequence[str], path: Sequence[str]) -> bool:
+    if len(declared) > len(path):
+        return False
+    pairs = zip(declared, path, strict=False)
+    return all(fnmatchcase(name, wanted) for wanted, name in pairs)
+
+
+# --- comparing -----------------------------------------------------------------------------------
+
+
+def _named(normal: Mapping[str, JSON]) -> dict[str, JSON]:
+    """A normal form with its links by id, and the declared orders apart."""
+    named = {key: value for key, value in normal.items() if key not in _REMARKS}
+    named["links"] = {link["id"]: link for link in normal["links"]}
+    return named
+
+
+def _compare(path: tuple[str, ...], left: JSON, right: JSON) -> Iterator[tuple[Any, JSON, JSON]]:
+    if isinstance(left, dict) and isinstance(right, dict) and not _whole(path):
+        yield from _compare_maps(path, left, right)
+    elif not _same(left, right):
+        yield path, left, right
+
+
+def _compare_maps(
+    path: tuple[str, ...], left: Mapping[str, JSON], right: Mapping[str, JSON]
+) -> Iterator[tuple[Any, JSON, JSON]]:
+    keys = [*left, *(key for key in right if key not in left)]
+    for key in keys:
+        if not key.startswith("x-"):
+            yield from _compare((*path, key), left.get(key, ABSENT), right.get(key, ABSENT))
+    if path in (("roles",), ("links",)):
+        ours = [key for key in left if key in right]
+        theirs = [key for key in right if key in left]
+        if ours != theirs:
+            yield (*path, "(order)"), ours, theirs
+
+
+def _whole(path: tuple[str, ...]) -> bool:
+    """JSON Schemas are compared whole: half a schema says nothing."""
+    return (path[:1] == ("inputs",) and len(path) == 2) or (
+        path[:1] == ("roles",) and path[2:] == ("output",)
+    )
+
+
+def _same(left: JSON, right: JSON) -> bool:
+    """JSON equality: true is not 1, and maps keep their order where order is meant."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(_same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        pairs = zip(left, right, strict=False)
+        return len(left) == len(right) and all(_same(one, other) for one, other in pairs)
+    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
+
+
+# --- classes -------------------------------------------------------------------------------------
+
+
+def _authority(normal: Mapping[str, JSON]) -> frozenset[str]:
+    return frozenset(link["id"] for link in normal["links"] if link["kind"] == "authority")
+
+
+def _kind(path: tuple[str, ...], authority: frozenset[str]) -> Kind:
+    if path[0] == "roles":
+        return _BY_ROLE_FIELD.get(path[2], "structure") if len(path) > 2 else "structure"
+    if path[0] != "links":
+        return _BY_HEAD.get(path[0], "structure")
+    if path[1] not in authority:
+        return "structure"
+    return "prompts" if path[2:] == ("directive",) else "authority"
