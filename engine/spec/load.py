@@ -298,8 +298,20 @@ def _schemas(data: Mapping[str, JSON]) -> list[Problem]:
                 known[text] = _output(output)
             found += _under(("roles", name, "output"), known[text])
     for name, schema in maps(data.get("inputs")):
-        found += schema_problems(schema, ("inputs", name), also=frozenset({"optional"}))
+        found += _input(schema, ("inputs", name))
     return found
+
+
+def _input(schema: Mapping[str, JSON], path: SpecPath) -> list[Problem]:
+    optional = frozenset({"optional"})
+    if schema.get("type") != "file":
+        return schema_problems(schema, path, also=optional)
+    wrong, cure = "file is no type of JSON Schema", "write `type: string` and `format: file`"
+    rest = {**schema, "type": "string"}
+    return [
+        Problem(path=(*path, "type"), wrong=wrong, cure=cure),
+        *schema_problems(rest, path, also=optional),
+    ]
 
 
 def _under(path: SpecPath, problems: list[Problem]) -> list[Problem]:

@@ -10,7 +10,7 @@ import math
 import re
 from typing import Any, TypeAlias
 
-__all__ = ["NotJson", "plain_value"]
+__all__ = ["NotJson", "is_number", "plain_value"]
 
 JSON: TypeAlias = Any
 
@@ -48,6 +48,15 @@ def plain_value(text: str) -> JSON:
     if _NOT_FINITE.match(text):
         raise NotJson(f"{text} is no finite number")
     return _number(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text, written without quotes, would be a number."""
+    try:
+        value = plain_value(text)
+    except NotJson:
+        return False
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _number(text: str) -> JSON:

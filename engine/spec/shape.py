@@ -13,6 +13,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from orglab.engine.spec.fault import Problem, SpecPath
+from orglab.engine.spec.scalar import is_number
 from orglab.engine.spec.schema import definition
 from orglab.engine.spec.words import did_you_mean, got, nearest, quoted
 
@@ -260,19 +261,18 @@ def _cure(value: JSON, types: Sequence[str]) -> str:
         return "write {} or its fields"
     if value is None:
         return "give it a value, or remove the key"
-    if isinstance(value, str) and {"integer", "number"} & set(types) and _is_number(value):
-        return f"write it without quotes: {value}"
+    if isinstance(value, str) and {"integer", "number"} & set(types):
+        return _number_cure(value)
     if isinstance(value, dict) and "array" in types:
         return "begin each item with `- `"
     return ""
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _number_cure(text: str) -> str:
+    """How a number that was read as text is written."""
+    if re.fullmatch("0[0-9]+", text):
+        return f"write it without zeros in front: {int(text)}"
+    return f"write it without quotes: {text}" if is_number(text) else ""
 
 
 def _type(error: _Error, path: SpecPath) -> list[Problem]:

@@ -301,13 +301,13 @@ class _Reader:
 
     def _tell_duplicates(self, own: _Map) -> None:
         if len(own.merge_marks) > 1:
-            wrong = f"`<<` is written twice, in lines {_lines(own.merge_marks)}"
+            wrong = f"`<<` is written twice, in {_lines(own.merge_marks)}"
             self._tell(own.merge_marks[1], wrong, cure="write one list: `<<: [*first, *second]`")
         if len(own.lines) == len(own.entries):
             return
         for key, marks in own.lines.items():
             if len(marks) > 1:
-                wrong = f"`{key}` is written {_times(len(marks))}, in lines {_lines(marks)}"
+                wrong = f"`{key}` is written {_times(len(marks))}, in {_lines(marks)}"
                 self._tell(marks[1], wrong, "a key stands once in a map", "keep one", key)
 
     def _assemble(self, own: _Map, mark: Mark) -> tuple[JSON, Place]:
@@ -355,7 +355,9 @@ def _bring(
 
 
 def _lines(marks: list[Mark]) -> str:
-    return " and ".join(str(mark.line) for mark in marks)
+    """``lines 3 and 8``, or ``line 3`` where that is all."""
+    lines = list(dict.fromkeys(str(mark.line) for mark in marks))
+    return f"line{'s' if len(lines) > 1 else ''} {' and '.join(lines)}"
 
 
 def _times(number: int) -> str:

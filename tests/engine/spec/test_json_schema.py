@@ -125,7 +125,7 @@ def test_outputs_are_objects_and_inputs_are_schemas(faults: Lines) -> None:
     """Both are checked where they stand in a spec."""
     found = faults(
         """\
-        inputs: {a: {type: strin, optional: true}}
+        inputs: {a: {type: strin, optional: true}, b: {type: file}}
         roles:
           writer: {output: {type: array}}
           critic: {output: {type: object, properties: {v: {type: [string, nul]}}}}
@@ -137,6 +137,7 @@ def test_outputs_are_objects_and_inputs_are_schemas(faults: Lines) -> None:
             "inputs.a.type: one of array, boolean, integer, null, number, object, string is wanted, "
             'got the text "strin"; did you mean `string`?'
         ),
+        "inputs.b.type: file is no type of JSON Schema; write `type: string` and `format: file`",
         (
             'roles.writer.output.type: a structured output is an object, got the text "array"; '
             "write `type: object` with `properties`"

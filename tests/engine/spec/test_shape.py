@@ -45,6 +45,10 @@ def test_a_sound_document_has_no_faults(everything: str) -> None:
         ("{replicas: 0}", "replicas: 0 is below the minimum 1; a whole number is wanted"),
         ("{replicas: 1.5}", "replicas: a whole number is wanted, got the number 1.5"),
         ("{replicas: true}", "replicas: a whole number is wanted, got true"),
+        (
+            "{replicas: 02}",
+            'replicas: a whole number is wanted, got the text "02"; write it without zeros in front: 2',
+        ),
         ('{replicas: "2"}', 'replicas: a whole number is wanted, got the text "2"; write it without quotes: 2'),
         ("{model: [a]}", "model: a model's name or {pool: NAME} is wanted, got a list"),
         ("{model: {pol: a}}", "model.pol: unknown key pol; did you mean `pool`?"),

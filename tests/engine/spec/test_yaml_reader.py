@@ -50,7 +50,7 @@ def test_all_duplicate_keys_are_told_in_one_go() -> None:
     """Each duplicate names its lines, at any depth and however often it stands."""
     lines = told("a: 1\nb: {c: 1, c: 2}\na: 2\nd: 3\na: 4\n")
     assert lines == [
-        "x.yaml:2:11 b.c: `c` is written twice, in lines 2 and 2; a key stands once in a map; keep one",
+        "x.yaml:2:11 b.c: `c` is written twice, in line 2; a key stands once in a map; keep one",
         "x.yaml:3:1 a: `a` is written 3 times, in lines 1 and 3 and 5; a key stands once in a map; keep one",
     ]
 
