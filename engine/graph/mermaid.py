@@ -7,6 +7,7 @@ from orglab.engine.graph.diagram import Diagram, DiagramEdge, DiagramNode
 __all__ = ["mermaid_text"]
 
 PLAIN = frozenset(" _-.,:·…\N{MULTIPLICATION SIGN}")
+MARKED = "stroke:#dc2626,stroke-width:3px"
 HEAD = """flowchart LR
   classDef start stroke:#15803d,stroke-width:2px
   classDef answer fill:#dbeafe,stroke:#1d4ed8,stroke-width:2px
@@ -14,16 +15,28 @@ HEAD = """flowchart LR
   classDef role fill:#ffffff,stroke:#334155"""
 
 
-def mermaid_text(diagram: Diagram) -> str:
+def mermaid_text(diagram: Diagram, changed: frozenset[str] = frozenset()) -> str:
     """The flowchart's source.
 
     Nodes are called ``n0``, ``n1``, … in declared order, so that no role's name can be a word of
     the language.
+
+    Args:
+        diagram: The team.
+        changed: Names of roles and ids of links to mark, as a comparison does.
     """
     ids = {node.name: f"n{index}" for index, node in enumerate(diagram.nodes)}
     lines = [HEAD]
     lines += [f"  {ids[node.name]}{_shape(node)}" for node in diagram.nodes]
     lines += [f"  {_edge(edge, ids)}" for edge in diagram.edges]
+    lines += [
+        f"  style {ids[node.name]} {MARKED}" for node in diagram.nodes if node.name in changed
+    ]
+    lines += [
+        f"  linkStyle {index} {MARKED}"
+        for index, edge in enumerate(diagram.edges)
+        if edge.id in changed
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -115,6 +115,9 @@ def _named(normal: Mapping[str, JSON]) -> dict[str, JSON]:
 def _compare(path: tuple[str, ...], left: JSON, right: JSON) -> Iterator[tuple[Any, JSON, JSON]]:
     if isinstance(left, dict) and isinstance(right, dict) and not _whole(path):
         yield from _compare_maps(path, left, right)
+    elif _maps_in_step(left, right):
+        for index, (one, other) in enumerate(zip(left, right, strict=True)):
+            yield from _compare((*path, str(index)), one, other)
     elif not _same(left, right):
         yield path, left, right
 
@@ -131,6 +134,16 @@ def _compare_maps(
         theirs = [key for key in right if key in left]
         if ours != theirs:
             yield (*path, "(order)"), ours, theirs
+
+
+def _maps_in_step(left: JSON, right: JSON) -> bool:
+    """Lists of as many maps, such as phases: compared one by one."""
+    return (
+        isinstance(left, list)
+        and isinstance(right, list)
+        and len(left) == len(right)
+        and all(isinstance(each, dict) for each in [*left, *right])
+    )
 
 
 def _whole(path: tuple[str, ...]) -> bool:

@@ -68,7 +68,8 @@ class _Imagined:
             return Completion(text=f"[output of {request.labels.copy}]")
         if request.labels.purpose == "review":
             return Completion(text=json.dumps(self._verdict(request, request.schema)))
-        return await self._values.complete(replace(request, tools=()))
+        name = f"{request.labels.copy}@{request.labels.visit}"  # the same in every arm
+        return await self._values.complete(replace(request, tools=(), identity=name))
 
     def _verdict(self, request: Request, schema: Mapping[str, JSON]) -> dict[str, JSON]:
         """An objection to the first output of a copy, where one is offered; then approval."""

@@ -11,6 +11,7 @@ import typer
 
 from orglab.cli.author import check, graph, models, new, render, schema
 from orglab.cli.compare import compare
+from orglab.cli.differing import diff
 from orglab.cli.look import export, show
 from orglab.cli.running import run
 from orglab.engine.spec.fault import SpecError
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for command in (check, graph, render, run, show, compare, export, schema, new, models):
+for command in (check, graph, render, diff, run, show, compare, export, schema, new, models):
     app.command()(command)
 
 

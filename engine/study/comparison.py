@@ -1,0 +1,170 @@
+"""Two teams compared: their differences, the prompts of a sample unit, their graphs.
+
+``docs/diff.md`` shows what it looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.diagram import diagram_of
+from orglab.engine.graph.mermaid import mermaid_text
+from orglab.engine.graph.team import Team
+from orglab.engine.run.run import Unit
+from orglab.engine.spec.model import InputField, Topology
+from orglab.engine.study.diff import ABSENT, Difference, differences, undeclared
+from orglab.engine.study.render import Prompt, rendered_prompts
+from orglab.engine.study.word_diff import changed_words
+
+__all__ = ["Comparison", "PromptPair", "compare_teams", "sample_unit"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromptPair:
+    """The same prompt on both sides; "" where one side has none.
+
+    Attributes:
+        title: Whose it is, and in which turn.
+        left: Its text on the left.
+        right: Its text on the right.
+    """
+
+    title: str
+    left: str
+    right: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """Two teams compared.
+
+    Attributes:
+        left: Name of the one.
+        right: Name of the other.
+        differences: Every difference.
+        treatment: The declared paths; None where none were declared.
+        prompts: Prompts of a sample unit that differ.
+        unit: Id of the sample unit.
+        graphs: Both graphs as Mermaid, what changed marked; equal where nothing did.
+    """
+
+    left: str
+    right: str
+    differences: Sequence[Difference]
+    treatment: Sequence[str] | None
+    prompts: Sequence[PromptPair]
+    unit: str
+    graphs: tuple[str, str]
+
+    @property
+    def undeclared(self) -> list[Difference]:
+        """The differences beyond the treatment; [] where no treatment was declared."""
+        return undeclared(self.differences, self.treatment) if self.treatment is not None else []
+
+    def as_json(self) -> dict[str, JSON]:
+        """The comparison as plain data."""
+        return {
+            "left": self.left,
+            "right": self.right,
+            "treatment": self.treatment,
+            "differences": [_difference_json(each) for each in self.differences],
+            "undeclared": [each.where for each in self.undeclared],
+            "unit": self.unit,
+            "prompts": [
+                {"title": pair.title, "left": pair.left, "right": pair.right}
+                for pair in self.prompts
+            ],
+            "graphs": {"left": self.graphs[0], "right": self.graphs[1]},
+        }
+
+
+def _difference_json(found: Difference) -> dict[str, JSON]:
+    body: dict[str, JSON] = {"path": found.where, "kind": found.kind}
+    if found.left is not ABSENT:
+        body["left"] = found.left
+    if found.right is not ABSENT:
+        body["right"] = found.right
+    if isinstance(found.left, str) and isinstance(found.right, str):
+        body["words"] = changed_words(found.left, found.right)
+    return body
+
+
+async def compare_teams(
+    left: Team,
+    right: Team,
+    *,
+    names: tuple[str, str],
+    unit: Unit | None = None,
+    treatment: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Compares two teams.
+
+    Args:
+        left: The one.
+        right: The other.
+        names: What to call them.
+        unit: A unit whose prompts are rendered; default: inputs that name themselves.
+        treatment: Paths in which they may differ; None: anything may.
+        seed: The root seed of the imagined runs.
+    """
+    found = differences(left.topology.normal, right.topology.normal)
+    sample = unit or sample_unit(left.topology)
+    prompts = list(await _prompts(left, right, sample, seed)) if found else []
+    changed = frozenset(each.path[1] for each in found if len(each.path) > 1)
+    graphs = [mermaid_text(diagram_of(team), changed) for team in (left, right)]
+    return Comparison(
+        left=names[0],
+        right=names[1],
+        differences=found,
+        treatment=treatment,
+        prompts=prompts,
+        unit=sample.id,
+        graphs=(graphs[0], graphs[1]),
+    )
+
+
+def sample_unit(topology: Topology) -> Unit:
+    """A unit whose inputs name themselves, for looking at prompts."""
+    inputs = {name: _sample(declared) for name, declared in topology.inputs.items()}
+    named = [inputs[name] for name, declared in topology.inputs.items() if declared.file]
+    files = {text: topology.folder / text for text in named}  # not there: only tools would open it
+    return Unit(id="sample", inputs=inputs, files=files)
+
+
+def _sample(declared: InputField) -> JSON:
+    schema = declared.schema
+    if "enum" in schema:
+        return schema["enum"][0]
+    samples: Mapping[str, JSON] = {
+        "integer": 1,
+        "number": 1,
+        "boolean": True,
+        "array": [],
+        "object": {},
+    }
+    return samples.get(str(schema.get("type")), f"[{declared.name}]")
+
+
+async def _prompts(left: Team, right: Team, unit: Unit, seed: int) -> Iterator[PromptPair]:
+    ours = _texts(await rendered_prompts(left, unit, seed=seed))
+    theirs = _texts(await rendered_prompts(right, unit, seed=seed))
+    titles = [*ours, *(title for title in theirs if title not in ours)]
+    pairs = (
+        PromptPair(title=title, left=ours.get(title, ""), right=theirs.get(title, ""))
+        for title in titles
+    )
+    return iter([pair for pair in pairs if pair.left != pair.right])
+
+
+def _texts(prompts: Sequence[Prompt]) -> dict[str, str]:
+    return {
+        prompt.title: "\n".join(
+            f"[{message.role}]\n{message.content}" for message in prompt.messages
+        )
+        for prompt in prompts
+    }

@@ -1,0 +1,137 @@
+"""``orglab diff``: two specs as a controlled experiment."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from orglab.cli.markdown import markdown_of
+from orglab.cli.values import overrides_of
+from orglab.engine.study.comparison import Comparison, compare_teams
+from orglab.engine.study.diff import ABSENT, Difference
+from orglab.engine.study.session import load_team, units_of
+from orglab.engine.study.word_diff import word_diff
+from orglab.results.plain import visible
+
+__all__ = ["GATE", "diff"]
+
+JSON: TypeAlias = Any
+
+GATE = 3
+"""Exit code: a gate said no."""
+
+
+def diff(
+    left: Annotated[Path, typer.Argument(help="The one spec.")],
+    right: Annotated[Path, typer.Argument(help="The other.")],
+    treatment: Annotated[
+        list[str] | None,
+        typer.Option(help="A path in which they may differ, such as links.oversight.cap."),
+    ] = None,
+    units: Annotated[
+        Path | None, typer.Option(help="A file of units; prompts of its first are compared.")
+    ] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", help="name=value: inputs of a sample unit.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="path=value: set in both specs.")
+    ] = None,
+    models: Annotated[
+        Path | None, typer.Option(help="A catalogue in place of both specs' models.")
+    ] = None,
+    format_: Annotated[
+        Literal["terminal", "markdown", "json"], typer.Option("--format", help="How to print it.")
+    ] = "terminal",
+) -> None:
+    """Shows every difference of two teams; with --treatment it refuses any other."""
+    overrides = overrides_of(sets or [])
+    teams = [load_team(path, overrides=overrides, models=models) for path in (left, right)]
+    unit = units_of(teams[0], inputs=inputs or [], units=units)[0] if units or inputs else None
+    found = asyncio.run(
+        compare_teams(
+            teams[0], teams[1], names=(str(left), str(right)), unit=unit, treatment=treatment
+        )
+    )
+    if format_ == "json":
+        typer.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+    elif format_ == "markdown":
+        typer.echo(markdown_of(found))
+    else:
+        _print(Console(), found)
+    if found.undeclared:
+        raise typer.Exit(GATE)
+
+
+def _print(console: Console, found: Comparison) -> None:
+    if not found.differences:
+        console.print("No differences.", highlight=False)
+        return
+    table = Table(title=f"{found.left} | {found.right}", title_justify="left", show_lines=True)
+    for name in ("path", "class", found.left, found.right):
+        table.add_column(visible(name), overflow="fold")
+    strange = {each.where for each in found.undeclared}
+    for each in found.differences:
+        style = "bold red" if each.where in strange else ""
+        table.add_row(Text(each.where, style), each.kind, *_sides(each))
+    console.print(table)
+    for pair in found.prompts:
+        console.rule(visible(f"prompt of {pair.title}"), align="left")
+        console.print(_marked(pair.left, pair.right))
+    _verdict(console, found)
+
+
+def _sides(found: Difference) -> tuple[Text, Text]:
+    if isinstance(found.left, str) and isinstance(found.right, str):
+        return _marked(found.left, found.right, "right"), _marked(found.left, found.right, "left")
+    return Text(_shown(found.left)), Text(_shown(found.right))
+
+
+def _shown(value: JSON) -> str:
+    if value is ABSENT:
+        return "—"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return visible(text)
+
+
+def _marked(left: str, right: str, without: str = "") -> Text:
+    """Both texts word by word: what is gone in red, what is new in green."""
+    styles = {"left": "red", "right": "green", "gap": "dim"}
+    text = Text()
+    for piece in word_diff(left, right):
+        if piece.kind != without:
+            text.append(_signed(piece.kind, visible(piece.text)), styles.get(piece.kind, ""))
+    return text
+
+
+def _signed(kind: str, text: str) -> str:
+    """Changes can be told without colours too."""
+    if kind == "left":
+        return f"[-{text}-]"
+    return f"{{+{text}+}}" if kind == "right" else text
+
+
+def _verdict(console: Console, found: Comparison) -> None:
+    for line in _lines(found):
+        console.print(visible(line), markup=False, highlight=False)
+
+
+def _lines(found: Comparison) -> Iterator[str]:
+    number = len(found.differences)
+    yield "1 difference." if number == 1 else f"{number} differences."
+    if found.treatment is None:
+        return
+    if not found.undeclared:
+        yield f"Nothing differs beyond the treatment ({', '.join(found.treatment)})."
+        return
+    yield f"{len(found.undeclared)} beyond the treatment ({', '.join(found.treatment)}):"
+    for each in found.undeclared:
+        yield f"  {each.where}"
