@@ -245,7 +245,7 @@ def mutated(document: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     for _ in range(chance.randint(1, 4)):
         node, key = chance.choice(list(places(copy)))
         if chance.random() < 0.6 or isinstance(node, list):
-            node[key] = chance.choice(REPLACEMENTS)
+            node[key] = json.loads(json.dumps(chance.choice(REPLACEMENTS)))
         elif chance.random() < 0.5:
             del node[key]
         else:
