@@ -29,7 +29,6 @@ WINDOW = 4096
 """Tokens of prompt and reply together where the spec gives no ``n_ctx``."""
 
 _CURE = "pip install 'orglab[llama]'"
-_OPTIONS: Final = ("chat_template", "file", "n_ctx", "n_threads")
 _MOST_THREADS = 8  # more cores than that wait for memory
 
 # Each parameter's kind, least and greatest value; the bounds themselves are allowed.
@@ -49,6 +48,8 @@ class LlamaProvider(Provider):
 
     # ``seed`` is the engine's: it is mixed into the request's own.
     parameters: ClassVar[frozenset[str] | None] = frozenset({*_RANGES, "seed"})
+    #: Keys of a model's entry beyond those that every model has.
+    options: ClassVar[frozenset[str]] = frozenset({"chat_template", "file", "n_ctx", "n_threads"})
     free: ClassVar[bool] = True
     default_concurrency: ClassVar[int] = 1
 
@@ -76,7 +77,7 @@ class LlamaProvider(Provider):
         Raises:
             ValueError: llama-cpp-python or the weights are missing, or an option is wrong.
         """
-        options = known_only(options, _OPTIONS, "model of provider llama")
+        options = known_only(options, cls.options, "model of provider llama")
         if not library_installed():
             raise ValueError(f"llama-cpp-python is not installed: {_CURE}")
         path = _weights(str(options.get("file") or model))
@@ -163,8 +164,11 @@ def _template(file: JSON) -> str | None:
 
 
 def _threads() -> int:
-    """One a core but one: llama.cpp's threads wait for one another without sleeping, so that a
-    single one without a core of its own makes all of them several times slower."""
+    """One a core, but one.
+
+    llama.cpp's threads wait for one another without sleeping: a single one that has no core of its
+    own, because the run itself works on it, makes all of them several times slower.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(max((cores or 1) - 1, 1), _MOST_THREADS)
 

@@ -1,9 +1,10 @@
 """The weights in memory: llama-cpp-python behind the few things that are asked of it.
 
-The same call must give the same reply, whatever was computed before. So prompts are always read in
-whole chunks of the same size, and of an earlier prompt only whole chunks that are equal from the
-start are kept: they hold, bit for bit, what reading them again would give. Nothing is kept where
-the model's memory cannot be cut at a token (recurrent and sliding-window models).
+The same call must give the same reply, whatever was computed before. So a prompt is always read in
+the same chunks, cut at the ends of turns and, in a long turn, every ``CHUNK`` tokens; and of an
+earlier prompt only whole chunks that are equal from the start are kept: they hold, bit for bit,
+what reading them again would give. Nothing is kept where the model's memory cannot be cut at a
+token (recurrent and sliding-window models).
 """
 
 from __future__ import annotations
@@ -21,10 +22,18 @@ from typing import NamedTuple, Protocol
 from orglab.providers.base import JSON, BadRequest
 from orglab.providers.llama_sampling import Handle, Sampler, Sampling
 
-__all__ = ["CHUNK", "Backend", "LlamaBackend", "Settings", "Step", "library_installed"]
+__all__ = [
+    "CHUNK",
+    "Backend",
+    "LlamaBackend",
+    "Settings",
+    "Step",
+    "chunk_ends",
+    "library_installed",
+]
 
 CHUNK = 64
-"""Tokens of a prompt that are read at once."""
+"""Most tokens of a prompt that are read at once."""
 
 
 class Step(NamedTuple):
@@ -86,6 +95,15 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Frees the memory."""
+
+
+def chunk_ends(prompt: Sequence[int], ends_turn: Callable[[int], bool]) -> list[int]:
+    """Where the chunks of a prompt end; the same for all prompts with the same beginning."""
+    ends: list[int] = []
+    for position, token in enumerate(prompt, 1):
+        if ends_turn(token) or position - (ends[-1] if ends else 0) == CHUNK:
+            ends.append(position)
+    return ends if ends and ends[-1] == len(prompt) else [*ends, len(prompt)]
 
 
 def library_installed() -> bool:
@@ -182,25 +200,29 @@ class LlamaBackend:
             self._llama.reset()
             self._lib.llama_memory_clear(self._lib.llama_get_memory(self._llama.ctx), False)
         self._llama.n_tokens = kept
-        for start in range(kept, len(prompt), CHUNK):
-            if given_up():
-                return
-            self._llama.eval(prompt[start : start + CHUNK])
-        self._kept = tuple(prompt)
+        for end in chunk_ends(prompt, self._ends_turn):
+            if end > kept and not given_up():
+                self._llama.eval(prompt[self._llama.n_tokens : end])
+        self._kept = () if given_up() else tuple(prompt)
 
     def _kept_of(self, prompt: Sequence[int]) -> int:
-        """Tokens of the last prompt's whole chunks that need not be read again.
+        """Tokens at the start that need not be read again: whole chunks of the last prompt.
 
         The last chunk of either prompt is always read: its end is where the reply begins.
         """
         if not self._cuttable:
             return 0
-        most = (min(len(prompt), len(self._kept)) - 1) // CHUNK
-        for chunk in range(max(most, 0)):
-            part = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-            if tuple(prompt[part]) != self._kept[part]:
-                return chunk * CHUNK
-        return max(most, 0) * CHUNK
+        kept = 0
+        for end in chunk_ends(prompt, self._ends_turn):
+            if end >= min(len(prompt), len(self._kept)):
+                break
+            if tuple(prompt[kept:end]) != self._kept[kept:end]:
+                break
+            kept = end
+        return kept
+
+    def _ends_turn(self, token: int) -> bool:
+        return bool(self._lib.llama_vocab_is_eog(self._vocabulary, token))
 
     def _can_be_cut(self) -> bool:
         model = self._llama.model
