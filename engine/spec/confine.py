@@ -9,6 +9,7 @@ from typing import Final
 
 __all__ = [
     "DOCUMENT_LIMIT",
+    "TEXT_LIMIT",
     "FileRefused",
     "confined_file",
     "content_hash",
@@ -17,7 +18,10 @@ __all__ = [
 ]
 
 DOCUMENT_LIMIT: Final = 16 * 2**20
-"""Largest size of a spec, prompt or catalogue, in bytes."""
+"""Largest size of a spec or catalogue, in bytes."""
+
+TEXT_LIMIT: Final = 2**20
+"""Largest size of a text file, in bytes: more than any model reads."""
 
 _CHUNK: Final = 2**20
 
@@ -61,7 +65,7 @@ def read_confined_text(path: Path) -> str:
     Raises:
         FileRefused: It is too large, not UTF-8, or cannot be read.
     """
-    content = read_limited(path)
+    content = read_limited(path, TEXT_LIMIT)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -74,19 +78,19 @@ def read_confined_text(path: Path) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_limited(path: Path) -> bytes:
-    """The content of a document, at most ``DOCUMENT_LIMIT`` bytes.
+def read_limited(path: Path, limit: int = DOCUMENT_LIMIT) -> bytes:
+    """The content of a file of at most ``limit`` bytes.
 
     Raises:
         FileRefused: It is larger, or cannot be read.
     """
     try:
         with path.open("rb") as file:
-            content = file.read(DOCUMENT_LIMIT + 1)
+            content = file.read(limit + 1)
     except OSError as error:
         raise FileRefused(f"the file cannot be read: {_reason(error)}") from None
-    if len(content) > DOCUMENT_LIMIT:
-        raise FileRefused(f"the file is larger than {DOCUMENT_LIMIT // 2**20} MiB")
+    if len(content) > limit:
+        raise FileRefused(f"the file is larger than {limit // 2**20} MiB")
     return content
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from orglab.engine.spec.confine import FileRefused, confined_file, read_confined_text
 from orglab.engine.spec.fault import Problem, SpecPath
@@ -12,9 +12,12 @@ from orglab.engine.spec.names import items
 from orglab.engine.spec.patch import patched
 from orglab.engine.spec.source import Sources, file_of
 
-__all__ = ["inlined_texts"]
+__all__ = ["TEXTS_LIMIT", "inlined_texts"]
 
 JSON: TypeAlias = Any
+
+TEXTS_LIMIT: Final = 32 * 2**20
+"""Characters that the text files of one document may add up to, each counted as often as named."""
 
 
 def inlined_texts(
@@ -24,15 +27,23 @@ def inlined_texts(
     problems: list[Problem] = []
     texts: dict[SpecPath, JSON] = {}
     known: dict[tuple[str, str], str] = {}
+    total = 0
     for path, name in _named_files(data):
         key = (marks.value((*path, "file")).file, name)
         try:
             if key not in known:
                 known[key] = _read(name, key[0], sources)
             texts[path] = known[key]
+            total += len(known[key])
+            if total > TEXTS_LIMIT:
+                raise FileRefused(
+                    f"texts from files add up to more than {TEXTS_LIMIT:,} characters"
+                )
         except FileRefused as refused:
             problems.append(Problem(path=(*path, "file"), wrong=f"{name}: {refused}"))
             texts[path] = ""
+            if total > TEXTS_LIMIT:
+                break
     found: dict[str, JSON] = patched(data, texts)
     return found, problems
 

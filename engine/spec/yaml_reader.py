@@ -25,7 +25,13 @@ _Event: TypeAlias = Any
 """A parse event of PyYAML, whose stubs know nothing of its attributes."""
 
 ALIAS_LIMIT: Final = 250_000
-"""Nodes that the aliases of one document may stand for. Plain nodes are not counted."""
+"""Values that the aliases of one document may stand for; a long text counts as several.
+
+What is written out is not counted.
+"""
+
+_TEXT_UNIT: Final = 64
+"""So many characters of a text count as one more value."""
 
 DEPTH_LIMIT: Final = 40
 """How deep lists and maps may lie in one another."""
@@ -213,6 +219,7 @@ class _Reader:
         return anchor.data, Place(mark, anchor.place.keys, anchor.place.children)
 
     def _scalar(self, event: _Event) -> JSON:
+        self._count += len(event.value) // _TEXT_UNIT
         if not event.implicit[0]:
             return self._text(event)
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orglab.engine.spec import confine
+from orglab.engine.spec import confine, inline
 from orglab.engine.spec.confine import FileRefused, confined_file, read_confined_text
 
 Lines = Callable[..., list[str]]
@@ -79,9 +79,18 @@ def test_text_is_utf8_of_bounded_size(root: Path, monkeypatch: pytest.MonkeyPatc
     (root / "a.md").write_bytes(b"a\0b")
     with pytest.raises(FileRefused, match="NUL"):
         read_confined_text(root / "a.md")
-    monkeypatch.setattr(confine, "DOCUMENT_LIMIT", 2)
+    monkeypatch.setattr(confine, "TEXT_LIMIT", 2)
     with pytest.raises(FileRefused, match="larger"):
         read_confined_text(root / "a.md")
+
+
+def test_texts_together_are_bounded(faults: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One large file named by many roles is refused once, before it is copied into each."""
+    monkeypatch.setattr(inline, "TEXTS_LIMIT", 25)
+    roles = ", ".join(f"r{i}: {{system: {{file: a.md}}}}" for i in range(9))
+    found = faults(f"roles: {{{roles}}}\noutput: r0\n", files={"a.md": "ten chars."})
+    assert len(found) == 1
+    assert "add up to more than 25 characters" in found[0]
 
 
 def test_a_spec_cannot_read_outside_its_folder(faults: Lines, tmp_path: Path) -> None:

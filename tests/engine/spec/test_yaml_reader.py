@@ -134,6 +134,13 @@ def test_a_bomb_is_refused_before_anything_is_expanded() -> None:
     assert f"aliases expand to more than {ALIAS_LIMIT:,} values" in line
 
 
+def test_a_bomb_of_long_texts_is_refused_too() -> None:
+    """A long text counts as several values, so that copies of it stay bounded."""
+    text = "x" * 100_000
+    roles = "".join(f"r{i}: *t\n" for i in range(1000))
+    assert "aliases expand" in told(f"t: &t {text}\n{roles}")[0]
+
+
 def test_honest_anchors_and_many_plain_nodes_are_no_bomb() -> None:
     """Plain nodes are not counted, and neither is a common anchor a bomb."""
     roles = "".join(f"r{i}: {{<<: *v, prompt: Say {i}.}}\n" for i in range(4000))
