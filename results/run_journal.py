@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -170,17 +170,16 @@ class RunJournal:
             ValueError: A body is no strict JSON.
             StoreError: An earlier commit failed.
         """
+        rows: list[Row] = []
         for event in events:
             self.tally.event(event)
-        self._commits.add("event", list(self._new(events)))
-
-    def _new(self, events: Sequence[Event]) -> Iterable[Row]:
-        earlier = self._earlier.events
-        for event in events:
             row = event_row(self.run, event)
-            there = earlier.get(event.seq)
-            if there == row:
-                continue
-            if there is not None and self.diverged is None:
-                self.diverged = event.seq
-            yield row
+            if self._is_new(event.seq, row):
+                rows.append(row)
+        self._commits.add("event", rows)
+
+    def _is_new(self, seq: int, row: Row) -> bool:
+        there = self._earlier.events.get(seq)
+        if there is not None and there != row and self.diverged is None:
+            self.diverged = seq
+        return there != row

@@ -7,7 +7,7 @@ Specs come from strangers. Beside Jinja's own sandbox, a template may use only t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, TypeAlias
 
 from jinja2 import StrictUndefined, nodes
@@ -131,6 +131,10 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self.filters = {**bounded_filters(asynchronous=asynchronous), ROUNDS: rounds}
 
     settled = staticmethod(settled)
+
+    def make_globals(self, d: MutableMapping[str, Value] | None) -> dict[str, Value]:
+        """One plain map: Jinja's chain of maps is copied, slowly, for each rendering."""
+        return {**self.globals, **(d or {})}
 
     def preprocess(self, source: str, name: str | None = None, filename: str | None = None) -> str:
         """A tag alone on its line leaves no line behind; every line keeps its number."""

@@ -7,7 +7,7 @@ that takes another turn begin anew, then let skips travel to their end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -178,8 +178,9 @@ class Flow:
         self._take_again(list(sent_back), events)
         self._settle(events)
         for state in self._states.values():
-            state.arrived.clear()
-            state.closing.clear()
+            if state.arrived or state.closing:
+                state.arrived.clear()
+                state.closing.clear()
         return events
 
     # --- delivering -------------------------------------------------------------------------
@@ -317,14 +318,14 @@ class Flow:
                 self._send_skips(copy, events)
 
 
-def _fires(join: str, slots: Iterable[_Slot]) -> bool:
-    slots = list(slots)
-    if not any(slot.message for slot in slots):
+def _fires(join: str, slots: Collection[_Slot]) -> bool:
+    messages = [slot for slot in slots if slot.message]
+    if not messages:
         return False
     waiting = [slot for slot in slots if not slot.message and slot.held == WAIT]
     if join == "all":
         return not waiting
-    fresh = any(slot.message and slot.fresh for slot in slots)
+    fresh = any(slot.fresh for slot in messages)
     return fresh or not any(slot.affected for slot in waiting)
 
 

@@ -54,6 +54,7 @@ class Meter:
         self.turns = 0
         self.spent = Spent()
         self._limits = limits
+        self._limited = (limits.tokens, limits.cost_usd, limits.seconds) != (None, None, None)
 
     def turns_left(self, wanted: int) -> int:
         """How many of ``wanted`` turns the limit allows."""
@@ -77,12 +78,14 @@ class Meter:
         Raises:
             LimitReached: A limit is used up.
         """
-        for which, limit, used in self._pairs(own):
+        for which, limit, used in self._pairs(own) if self._limited else ():
             if used >= limit:
                 raise LimitReached(which)
 
     def over(self) -> str | None:
         """The name of a limit that was overrun, or None."""
+        if not self._limited:
+            return None
         return next((which for which, limit, used in self._pairs(Spent()) if used > limit), None)
 
     def close_tick(self, turns: Iterable[Spent]) -> None:

@@ -72,7 +72,9 @@ class RunState:
 
     def emit(self, kind: str, **body: JSON) -> None:
         """Records an event."""
-        self.emit_all([Emit(kind, body)])
+        made = Event(seq=len(self.events), tick=self.tick, kind=kind, body=body)
+        self.events.append(made)
+        self._journal.emit((made,))
 
     def emit_all(self, emitted: Sequence[Emit]) -> None:
         """Records events in order."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from orglab.engine.run.copies import Copy
 from orglab.engine.run.desk import Seat
@@ -37,7 +37,14 @@ from orglab.providers.reply import Reading, read_reply
 from orglab.results.entries import completion_body, completion_of, message_body
 from orglab.results.journal import Entry, Journal
 
-__all__ = ["NotTheRecordedCall", "Turn", "TurnFailed", "TurnRunner"]
+__all__ = [
+    "NotTheRecordedCall",
+    "Sharing",
+    "Turn",
+    "TurnFailed",
+    "TurnRunner",
+    "may_be_shared",
+]
 
 JSON: TypeAlias = Any
 
@@ -64,7 +71,7 @@ class Turn:
     Attributes:
         copy: Who speaks.
         visit: Which turn of the copy.
-        purpose: Its own turn, or a review.
+        purpose: Its own turn, a review, or the work of a judge.
         position: Where in the run it stands.
         seat: The model.
         messages: The conversation so far; it grows by tool calls and repairs.
@@ -80,7 +87,7 @@ class Turn:
 
     copy: Copy
     visit: int
-    purpose: Literal["turn", "review"]
+    purpose: Literal["turn", "review", "judge"]
     position: str
     seat: Seat
     messages: list[Message]
@@ -105,6 +112,22 @@ class Turn:
         return bool(self.tools) and self.tool_calls < self.copy.role.limits.tool_calls
 
 
+class Sharing(Protocol):
+    """Replies to identical calls of other runs."""
+
+    async def claim(self, identity: str) -> Mapping[str, JSON] | None:
+        """The body of an identical call's entry, or None: then the caller makes the call."""
+
+    def publish(self, identity: str, body: Mapping[str, JSON] | None) -> None:
+        """Ends a claim: the body of the entry, now durable, or None."""
+
+
+def may_be_shared(body: Mapping[str, JSON]) -> bool:
+    """Whether a call's entry is an answer: no failure, no refusal, nothing cut or unreadable."""
+    whole = body["error"] is None and body["stop"] in ("stop", "tool_calls")
+    return bool(whole and not body["read"].get("problem"))
+
+
 @dataclass(kw_only=True, slots=True)
 class TurnRunner:
     """Takes the turns of one run.
@@ -117,6 +140,7 @@ class TurnRunner:
         prompter: Renders the words of repairs.
         unit: The unit's id.
         replicate: The replicate.
+        sharing: Replies that arms share, or None.
     """
 
     journal: Journal
@@ -126,6 +150,7 @@ class TurnRunner:
     prompter: Prompter
     unit: str
     replicate: int
+    sharing: Sharing | None = None
 
     def first_call(self, turn: Turn) -> str:
         """The content digest of the turn's first call: turns that begin alike are ranked."""
@@ -160,28 +185,63 @@ class TurnRunner:
         position = f"{turn.position}.{turn.step}"
         entry = self.journal.recorded(position)
         if entry is None:
-            entry, reading = await self._live(turn, self._request(turn, identity), position)
+            request = self._request(turn, identity)
+            entry, completion, reading = await self._live(turn, request, position)
         elif entry.identity != identity:
             words = f"{position}: {turn.copy.name} asks something else than it did"
             raise NotTheRecordedCall(words)
         else:
-            reading = _read(turn, completion_of(entry))
+            completion = completion_of(entry)
+            reading = _read(turn, completion)
         turn.step += 1
         self._account(turn, entry)
-        return completion_of(entry), reading
+        return completion, reading
 
     async def _live(
         self, turn: Turn, request: Request, position: str
-    ) -> tuple[Entry, Reading | None]:
-        await self.journal.begin(position, {"identity": request.identity, "copy": turn.copy.name})
+    ) -> tuple[Entry, Completion, Reading | None]:
+        """Makes a call, or takes the reply of an identical one that arms share."""
+        if self.sharing is None:
+            return await self._paid(turn, request, position)
+        body = await self.sharing.claim(request.identity)
+        if body is not None:
+            return await self._shared(turn, request, position, body)
+        made: Mapping[str, JSON] | None = None
+        try:
+            entry, completion, reading = await self._paid(turn, request, position)
+            made = entry.body if may_be_shared(entry.body) else None
+            return entry, completion, reading
+        finally:
+            self.sharing.publish(request.identity, made)
+
+    async def _shared(
+        self, turn: Turn, request: Request, position: str, body: Mapping[str, JSON]
+    ) -> tuple[Entry, Completion, Reading | None]:
+        asked = _request_body(turn, request)
+        if any(body["request"][part] != asked[part] for part in ("messages", "tools", "schema")):
+            raise NotTheRecordedCall(
+                f"{position}: a stored call of this identity asks another thing"
+            )
+        kept = {
+            **body,
+            **{"copy": turn.copy.name, "role": turn.copy.role.name, "purpose": turn.purpose},
+            **{"visit": turn.visit, "waiting_seconds": 0.0, "attempts": 0},
+        }
+        entry = Entry(position=position, kind="call", identity=request.identity, body=kept)
+        await self.journal.keep(entry)
+        completion = completion_of(entry)
+        return entry, completion, _read(turn, completion)
+
+    async def _paid(
+        self, turn: Turn, request: Request, position: str
+    ) -> tuple[Entry, Completion, Reading | None]:
         clock = asyncio.get_running_loop().time
         asked = clock() if turn.seat.slots.locked() else None
         async with turn.seat.slots:
             waited = clock() - asked if asked is not None else 0.0
-            try:
-                completion, fault = await _complete(turn.seat, request), None
-            except ProviderError as error:
-                completion, fault = Completion(), {"kind": error.kind, "message": str(error)}
+            what = {"identity": request.identity, "copy": turn.copy.name}
+            await self.journal.begin(position, what)
+            completion, fault = await _completed(turn.seat, request)
         reading = _read(turn, completion) if fault is None else None
         fault = fault or _unreadable(turn, reading)
         body = self._body(turn, request, completion, waited)
@@ -190,7 +250,7 @@ class TurnRunner:
         body["error"] = fault
         entry = Entry(position=position, kind="call", identity=request.identity, body=body)
         await self.journal.keep(entry)
-        return entry, reading
+        return entry, completion, reading
 
     def _body(
         self, turn: Turn, request: Request, completion: Completion, waited: float
@@ -324,6 +384,17 @@ class TurnRunner:
         turn.exchange.append(message)
 
 
+async def _completed(seat: Seat, request: Request) -> tuple[Completion, dict[str, JSON] | None]:
+    """The reply, or an empty one and the fault."""
+    try:
+        return await _complete(seat, request), None
+    except ProviderError as error:
+        return Completion(), {"kind": error.kind, "message": str(error)}
+    except Exception as crash:  # noqa: BLE001 - a plugin may raise anything; it fails the turn
+        words = f"{type(crash).__name__}: {crash}"
+        return Completion(), {"kind": "fault of the provider", "message": words}
+
+
 async def _complete(seat: Seat, request: Request) -> Completion:
     completion = await _asked(seat, request)
     if _storable(completion):
@@ -345,7 +416,8 @@ def _storable(completion: Completion) -> bool:
     """Whether all texts are Unicode that UTF-8 can hold; a server may send half a character."""
     texts = [completion.text, completion.reasoning]
     texts += [call.arguments for call in completion.tool_calls]
-    return all(text.isascii() or text == _without_surrogates(text) for text in texts)
+    text = "".join(texts)
+    return text.isascii() or text == _without_surrogates(text)
 
 
 def _without_surrogates(text: str) -> str:
