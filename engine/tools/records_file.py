@@ -13,7 +13,7 @@ from orglab.engine.tools.rows import Rows, TableError, distinct_names
 from orglab.engine.tools.strict import json_text, strict
 from orglab.providers.base import JSON
 
-__all__ = ["jsonl_rows", "parquet_rows"]
+__all__ = ["json_objects", "jsonl_rows", "parquet_rows"]
 
 
 def jsonl_rows(text: str) -> Rows:
@@ -22,7 +22,7 @@ def jsonl_rows(text: str) -> Rows:
     Raises:
         TableError: A line is no strict JSON object, or repeats a key.
     """
-    found = list(_objects(text))
+    found = list(json_objects(text))
     if not found:
         raise TableError("the file is empty: each line must be a JSON object")
     keys = list(dict.fromkeys(key for _, one in found for key in one))
@@ -35,7 +35,12 @@ def jsonl_rows(text: str) -> Rows:
     )
 
 
-def _objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def json_objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The objects of JSON lines, each with its line.
+
+    Raises:
+        TableError: A line is no strict JSON object, or repeats a key.
+    """
     for line, written in enumerate(text.split("\n"), 1):
         if not written.strip():
             continue

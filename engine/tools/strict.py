@@ -76,19 +76,30 @@ def _foreign(value: object) -> JSON:
     return str(value) if type(found) is type(value) else strict(found)
 
 
-def bounded(value: dict[str, JSON], characters: int = CHARACTERS) -> dict[str, JSON]:
+def bounded(
+    value: dict[str, JSON],
+    characters: int = CHARACTERS,
+    longest: Sequence[int] = (_LONG, _SHORT),
+) -> dict[str, JSON]:
     """``value`` in at most ``characters`` of JSON; what was cut is said in it.
 
     Long texts are cut first; then lists lose their last items, the longest list first, and
     ``cut`` says how many of each. ``value`` must be strict already.
+
+    Args:
+        value: The result.
+        characters: The largest result.
+        longest: The longest text in it, in characters: the first always holds, the next ones
+            where the result is still too large.
     """
     if len(json_text(value)) <= characters:
-        return _shortened(value, _LONG)  # type: ignore[no-any-return]  # a dict stays a dict
-    for longest in (_LONG, _SHORT):
-        value = _shortened(value, longest)
-        if len(json_text(value)) <= characters:
-            return value
-    return _fewer(value, characters)
+        return _shortened(value, longest[0])  # type: ignore[no-any-return]  # a dict stays a dict
+    shorter = value
+    for length in longest:
+        shorter = _shortened(value, length)
+        if len(json_text(shorter)) <= characters:
+            return shorter  # type: ignore[no-any-return]  # a dict stays a dict
+    return _fewer(shorter, characters)
 
 
 def _shortened(value: JSON, longest: int) -> JSON:

@@ -1,0 +1,3 @@
+"""Word lists, as data."""
+
+__all__: list[str] = []
