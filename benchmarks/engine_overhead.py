@@ -41,7 +41,7 @@ from langgraph.graph import END, START, StateGraph
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
-from orglab.engine.study.batch import Batch, run_batch
+from orglab.engine.study.batch import Arm, Batch, run_batch
 from orglab.engine.study.session import load_team, open_study
 from orglab.providers.base import Completion, Provider, Request, TokenUsage
 from orglab.results.reader import Reader
@@ -110,7 +110,7 @@ async def orglab_runs(folder: Path, runs: int, at_once: int, clock: Clock) -> No
     """Runs the chain, everything kept."""
     team = the_team(folder)
     store = open_study(folder / "study", team)
-    batch = Batch(team=team, units=the_units(runs), providers={"*": Instant()}, at_once=at_once)
+    batch = Batch(arms=[Arm.alone(team)], units=the_units(runs), providers={"*": Instant()}, at_once=at_once)
     with clock.running():
         tally = await run_batch(batch, store)
     store.close()
@@ -344,7 +344,7 @@ def resident() -> float:
 async def grow(folder: Path, runs: int) -> None:
     team = the_team(folder)
     store = open_study(folder / "study", team)
-    batch = Batch(team=team, units=the_units(runs), providers={"*": Instant()}, at_once=AT_ONCE)
+    batch = Batch(arms=[Arm.alone(team)], units=the_units(runs), providers={"*": Instant()}, at_once=AT_ONCE)
     peaks: dict[int, float] = {}
 
     def look(tally: Any) -> None:

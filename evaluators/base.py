@@ -14,6 +14,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from orglab.results.records import Output, RunRecord, Scale, Score
@@ -55,6 +56,39 @@ class Context(Protocol):
 
         Raises:
             EvaluationError: No such tool, or its settings are wrong.
+        """
+
+    def document(self, path: Path) -> JSON:
+        """A YAML document, read as strictly as a spec.
+
+        Raises:
+            EvaluationError: It cannot be read.
+        """
+
+    async def ask(
+        self,
+        model: Mapping[str, JSON],
+        *,
+        folder: Path,
+        system: str,
+        prompt: str,
+        schema: Mapping[str, JSON] | None,
+        name: str,
+        repeat: int = 0,
+    ) -> JSON:
+        """Asks a model: a call like any other, with repair, price and record.
+
+        Args:
+            model: The model's entry, as in a spec's ``models``.
+            folder: Where files that the entry names lie.
+            system: The system text, or "".
+            prompt: What it is asked.
+            schema: JSON Schema of the reply, or None for free text.
+            name: Tells this judge from others of the run.
+            repeat: Which repeat of the same question, from 0.
+
+        Raises:
+            EvaluationError: The entry is wrong, no reply could be read, or this is a check.
         """
 
 

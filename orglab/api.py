@@ -13,7 +13,7 @@ from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import Fault
-from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
+from orglab.engine.study.batch import Arm, Batch, Progress, Tally, run_batch
 from orglab.engine.study.session import load_team, open_study, study_folder
 from orglab.engine.study.units import UnitError, read_units, unit_of
 from orglab.providers.base import Provider
@@ -149,7 +149,7 @@ async def run_async(
     compiled = team if isinstance(team, Team) else load(team)
     folder = Path(out) if out is not None else study_folder(compiled)
     batch = Batch(
-        team=compiled,
+        arms=[Arm.alone(compiled)],
         units=_units(compiled, inputs, units),
         replicates=replicates,
         seed=seed,

@@ -52,6 +52,7 @@ class ScriptedProvider(Provider):
         {"max_output_tokens", "seed", "temperature", "top_p"}
     )
     free: ClassVar[bool] = True
+    default_concurrency: ClassVar[int] = 256
 
     def __init__(self, function: Script) -> None:
         self._function = function

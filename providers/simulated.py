@@ -48,6 +48,7 @@ class SimulatedProvider(Provider):
         {"max_output_tokens", "seed", "temperature", "top_p"}
     )
     free: ClassVar[bool] = True
+    default_concurrency: ClassVar[int] = 256
 
     def __init__(self, profile: Profile | str = "careful") -> None:
         self.profile = make_profile(profile) if isinstance(profile, str) else profile

@@ -56,6 +56,7 @@ CREATE TABLE calls (
   seed INTEGER, params TEXT NOT NULL, messages TEXT NOT NULL, tools TEXT, schema TEXT,
   reply TEXT NOT NULL, UNIQUE (run, position, superseded)
 );
+CREATE INDEX calls_by_identity ON calls (identity);
 CREATE TABLE tool_calls (
   run INTEGER NOT NULL, position TEXT NOT NULL, superseded INTEGER NOT NULL DEFAULT 0,
   identity TEXT NOT NULL, copy TEXT NOT NULL, role TEXT NOT NULL, visit INTEGER NOT NULL,

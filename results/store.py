@@ -185,6 +185,31 @@ class Store(Reader):
             retries=retries,
         )
 
+    def reply_to(self, identity: str) -> Mapping[str, JSON] | None:
+        """The body of a durable call of this identity that is an answer, or None.
+
+        Failures, refusals, replies cut by a limit and replies that could not be read are none.
+        """
+        sql = (
+            "SELECT run, position FROM calls WHERE identity=? AND superseded=0 AND error IS NULL "
+            "AND stop IN ('stop', 'tool_calls') ORDER BY run, position"
+        )
+        for row in list(self.rows(sql, (identity,))):
+            found = [each for each in self.entries(row["run"]) if each.position == row["position"]]
+            if found and not found[0].body["read"].get("problem"):
+                return found[0].body
+        return None
+
+    def judging(self, run_id: str) -> RunJournal:
+        """A journal for the calls of judges of an ended run; its other calls stay as they are.
+
+        Raises:
+            StoreError: The run is unknown.
+        """
+        row = self._run(run_id)
+        earlier = self._earlier(row["run"], row["retries"])
+        return self._journal(row["run"], run_id, row["status"], earlier)
+
     async def finish(
         self,
         run_id: str,

@@ -10,14 +10,16 @@ from typing import Any, Protocol, TypeAlias
 from orglab.engine.run.review import CheckCrashed, Finding
 from orglab.engine.run.state import RunState
 from orglab.engine.run.toolbox import Toolbox, rendered_settings
+from orglab.engine.spec.confine import FileRefused, read_limited
 from orglab.engine.spec.model import EvaluatorUse
+from orglab.engine.spec.yaml_reader import read_bytes
 from orglab.engine.tools.make import make, make_plugin
 from orglab.evaluators.base import EvaluationError, Evaluator, OutputEvaluator, ToolFunction
 from orglab.providers.base import ToolError
 from orglab.results.journal import Entry, Journal
 from orglab.results.records import Output
 
-__all__ = ["CheckRunner", "EvaluationContext", "HasUnit", "make_evaluator"]
+__all__ = ["Asks", "CheckRunner", "EvaluationContext", "HasUnit", "make_evaluator"]
 
 JSON: TypeAlias = Any
 
@@ -34,17 +36,78 @@ class HasUnit(Protocol):
         """Its other columns."""
 
 
+class Asks(Protocol):
+    """Asks models for an evaluator."""
+
+    async def ask(
+        self,
+        model: Mapping[str, JSON],
+        *,
+        folder: Path,
+        system: str,
+        prompt: str,
+        schema: Mapping[str, JSON] | None,
+        name: str,
+        repeat: int,
+    ) -> JSON:
+        """One call, with repair, price and record."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvaluationContext:
-    """What evaluators may use beside the record: the unit, and installed tools.
+    """What evaluators may use beside the record: the unit, installed tools, models, documents.
 
     Attributes:
         inputs: The unit's inputs.
         extra: The unit's other columns.
+        asker: Asks models; None for checks, which look at an output while its run goes on.
     """
 
     inputs: Mapping[str, JSON]
     extra: Mapping[str, JSON]
+    asker: Asks | None = None
+
+    def document(self, path: Path) -> JSON:
+        """A YAML document, read as strictly as a spec.
+
+        Raises:
+            EvaluationError: It cannot be read; all its faults.
+        """
+        try:
+            document = read_bytes(read_limited(path), path.name)
+        except FileRefused as refused:
+            raise EvaluationError(f"{path.name}: {refused}") from refused
+        if document.faults:
+            raise EvaluationError("; ".join(str(fault) for fault in document.faults))
+        return document.data
+
+    async def ask(
+        self,
+        model: Mapping[str, JSON],
+        *,
+        folder: Path,
+        system: str,
+        prompt: str,
+        schema: Mapping[str, JSON] | None,
+        name: str,
+        repeat: int = 0,
+    ) -> JSON:
+        """Asks a model.
+
+        Raises:
+            EvaluationError: No readable reply; or this is a check.
+        """
+        if self.asker is None:
+            raise EvaluationError("a check cannot ask a model; let the superior judge")
+        return await self.asker.ask(
+            model,
+            folder=folder,
+            system=system,
+            prompt=prompt,
+            schema=schema,
+            name=name,
+            repeat=repeat,
+        )
 
     def tool(self, use: str, settings: Mapping[str, JSON]) -> ToolFunction:
         """An installed tool; paths in its settings are those that the engine gave.

@@ -11,7 +11,7 @@ from orglab.engine.spec.model import Model
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
 
-__all__ = ["Desk", "Seat"]
+__all__ = ["Desk", "Desks", "Seat"]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -46,7 +46,7 @@ class Desk:
             models: The spec's models by alias.
             providers: Providers to use in place of the spec's, by alias; ``*`` serves any other.
         """
-        self._models = models
+        self._models = dict(models)
         self._given = dict(providers or {})
         self._seats: dict[str, Seat] = {}
         self._made: list[Provider] = []
@@ -60,6 +60,10 @@ class Desk:
         if alias not in self._seats:
             self._seats[alias] = self._make(self._models[alias])
         return self._seats[alias]
+
+    def know(self, models: Mapping[str, Model]) -> None:
+        """Serves further models; known aliases stay as they are."""
+        self._models = {**models, **self._models}
 
     def _make(self, model: Model) -> Seat:
         provider = self._given.get(model.alias) or self._given.get("*")
@@ -87,3 +91,32 @@ class Desk:
         for provider in self._made:
             await provider.aclose()
         self._made.clear()
+
+
+class Desks:
+    """Desks of several teams: models with the same entry share one provider and its slots."""
+
+    def __init__(self, providers: Mapping[str, Provider] | None = None) -> None:
+        """Makes none yet.
+
+        Args:
+            providers: Providers to use in place of the specs', by alias; ``*`` serves any other.
+        """
+        self._providers = providers
+        self._desks: list[tuple[dict[str, Model], Desk]] = []
+
+    def of(self, models: Mapping[str, Model]) -> Desk:
+        """The desk of a team's models; one whose shared aliases mean the same serves both."""
+        for known, desk in self._desks:
+            if all(known.get(alias, model) == model for alias, model in models.items()):
+                known.update(models)
+                desk.know(models)
+                return desk
+        desk = Desk(models, self._providers)
+        self._desks.append((dict(models), desk))
+        return desk
+
+    async def aclose(self) -> None:
+        """Closes every desk."""
+        for _, desk in self._desks:
+            await desk.aclose()

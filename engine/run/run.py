@@ -25,7 +25,7 @@ from orglab.engine.run.review import Reviewer
 from orglab.engine.run.speaking import Speaking, readable
 from orglab.engine.run.state import RunState
 from orglab.engine.run.toolbox import Toolbox
-from orglab.engine.run.turn import Turn, TurnFailed, TurnRunner
+from orglab.engine.run.turn import Sharing, Turn, TurnFailed, TurnRunner
 from orglab.engine.spec.confine import confined_file
 from orglab.engine.spec.model import AuthorityLink
 from orglab.providers.reply import Reading
@@ -114,6 +114,7 @@ async def run_team(
     journal: Journal,
     replicate: int = 0,
     arm: str = "",
+    sharing: Sharing | None = None,
 ) -> Outcome:
     """Runs a team on a unit of work, or goes on with a run that the journal knows.
 
@@ -124,11 +125,12 @@ async def run_team(
         journal: Where replies are durable; what it holds is not asked again.
         replicate: The replicate, from 0.
         arm: The arm, where arms share no calls; else "".
+        sharing: Replies that arms share, or None.
 
     Raises:
         NotTheRecordedCall: The journal belongs to another run than this.
     """
-    return await _Run(plan, unit, seed, journal, replicate, arm).play()
+    return await _Run(plan, unit, seed, journal, replicate, arm, sharing).play()
 
 
 class _Stopped(Exception):
@@ -141,7 +143,14 @@ class _Failed(Exception):
 
 class _Run:
     def __init__(
-        self, plan: RunPlan, unit: Unit, seed: int, journal: Journal, replicate: int, arm: str
+        self,
+        plan: RunPlan,
+        unit: Unit,
+        seed: int,
+        journal: Journal,
+        replicate: int,
+        arm: str,
+        sharing: Sharing | None,
     ) -> None:
         self.plan, self.unit, self.seed, self.replicate = plan, unit, seed, replicate
         topology = plan.topology
@@ -169,6 +178,7 @@ class _Run:
             prompter=plan.prompter,
             unit=unit.id,
             replicate=replicate,
+            sharing=sharing,
         )
         self.speaking = Speaking(
             runner=self.runner,

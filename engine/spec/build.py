@@ -26,7 +26,7 @@ from orglab.engine.spec.model import (
 )
 from orglab.engine.spec.normal import topology_hash
 
-__all__ = ["build"]
+__all__ = ["build", "model_of"]
 
 JSON: TypeAlias = Any
 
@@ -47,7 +47,7 @@ def build(normal: Mapping[str, JSON], folder: Path) -> Topology:
         hash=topology_hash(normal),
         folder=folder,
         inputs={name: _input(name, schema) for name, schema in normal["inputs"].items()},
-        models={alias: _model(alias, model, folder) for alias, model in normal["models"].items()},
+        models={alias: model_of(alias, model, folder) for alias, model in normal["models"].items()},
         pools={name: _pool(name, pool) for name, pool in normal["pools"].items()},
         tools={name: _tool(name, tool) for name, tool in normal["tools"].items()},
         roles={name: _role(name, role) for name, role in normal["roles"].items()},
@@ -72,7 +72,7 @@ def _input(name: str, schema: Mapping[str, JSON]) -> InputField:
     return InputField(name=name, schema=plain, optional=schema["optional"], file=file)
 
 
-def _model(alias: str, model: Mapping[str, JSON], folder: Path) -> Model:
+def model_of(alias: str, model: Mapping[str, JSON], folder: Path) -> Model:
     plain = _plain(model)
     options = {key: value for key, value in plain.items() if key not in _NO_OPTIONS}
     for key in _FILES & options.keys():

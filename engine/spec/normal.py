@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from orglab.engine.spec.extension import link_id
 from orglab.engine.spec.schema import definition
 
-__all__ = ["canonical", "normal_form", "topology_hash"]
+__all__ = ["canonical", "model_form", "normal_form", "topology_hash"]
 
 JSON: TypeAlias = Any
 
@@ -59,7 +59,7 @@ def normal_form(
         "name": data.get("name", name),
         "description": data.get("description", ""),
         "inputs": {key: _input(part) for key, part in sorted(data.get("inputs", {}).items())},
-        "models": _each(models, _model),
+        "models": _each(models, model_form),
         "pools": _each(data.get("pools", {}), _pool),
         "tools": _each(data.get("tools", {}), _tool),
         "roles": {key: _role(part, only) for key, part in data["roles"].items()},
@@ -118,7 +118,8 @@ def _input(schema: Mapping[str, JSON]) -> dict[str, JSON]:
     return {**_json_schema(plain), "optional": bool(schema.get("optional", False))}
 
 
-def _model(model: Mapping[str, JSON]) -> dict[str, JSON]:
+def model_form(model: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The normal form of one model's entry: defaults filled, maps sorted."""
     known = _filled(model, "model")
     return _ordered({**model, **known})  # type: ignore[no-any-return]
 

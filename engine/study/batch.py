@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.desk import Desk
-from orglab.engine.run.identity import digest
+from orglab.engine.run.desk import Desks
+from orglab.engine.run.identity import digest, draw
 from orglab.engine.run.run import Outcome, RunPlan, Unit, run_team
 from orglab.engine.study.gate import Gate, Interrupted
+from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
+from orglab.engine.study.sharing import StudySharing
 from orglab.engine.study.units import unit_content
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
@@ -25,7 +27,7 @@ from orglab.results.records import RunStatus
 from orglab.results.run_journal import RunJournal
 from orglab.results.store import Store
 
-__all__ = ["Batch", "Planned", "Progress", "Tally", "run_batch", "run_id"]
+__all__ = ["Arm", "Batch", "Planned", "Progress", "Tally", "run_batch", "run_id"]
 
 JSON: TypeAlias = Any
 MOST_AT_ONCE = 64
@@ -35,17 +37,39 @@ RUNS_A_SLOT = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Arm:
+    """One team of a batch.
+
+    Attributes:
+        name: Its name in records: the arm's, or the topology's outside experiments.
+        team: The team.
+        key: Tells its runs and calls from those of other arms; "" outside experiments.
+    """
+
+    name: str
+    team: Team
+    key: str = ""
+
+    @classmethod
+    def alone(cls, team: Team) -> Arm:
+        """A team outside any experiment."""
+        return cls(name=team.topology.name, team=team)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Planned:
     """One run of a batch.
 
     Attributes:
         id: Its id: the spec's hash, the unit's id and content, replicate, seed and arm.
+        arm: The arm.
         unit: The unit.
         replicate: From 0.
         order: Its place in the plan.
     """
 
     id: str
+    arm: Arm
     unit: Unit
     replicate: int
     order: int
@@ -101,37 +125,53 @@ class Batch:
     """What is to be run.
 
     Attributes:
-        team: The team.
+        arms: The teams, one an arm; all run on the same units.
         units: The units of work.
-        replicates: Runs of each unit.
+        replicates: Runs of each unit under each arm.
         seed: The root seed.
-        arm: The arm's name in records.
+        share_prefix: Identical calls are made once for all arms, until the arms diverge.
         retry_failed: Failed runs are tried again.
         at_once: Runs under way at once; None: as many as the models have room for.
         providers: Providers in place of the spec's, by alias; ``*`` serves any other.
     """
 
-    team: Team
+    arms: Sequence[Arm]
     units: Sequence[Unit]
     replicates: int = 1
     seed: int = 0
-    arm: str = ""
+    share_prefix: bool = False
     retry_failed: bool = False
     at_once: int | None = None
     providers: Mapping[str, Provider] = field(default_factory=dict)
 
     def planned(self) -> Iterator[Planned]:
-        """The runs in their order: all units of a replicate, then the next."""
-        spec = self.team.topology.hash
+        """The runs in their order: all units of a replicate, then the next.
+
+        With several arms units come in a seeded order, and the arms of a unit one after another,
+        in an order of their own: no arm has the first hour of a server to itself.
+        """
         contents = [unit_content(unit) for unit in self.units]
+        order = 0
         for replicate in range(self.replicates):
-            for index, unit in enumerate(self.units):
-                yield Planned(
-                    id=run_id(spec, unit.id, contents[index], replicate, self.seed, self.arm),
-                    unit=unit,
-                    replicate=replicate,
-                    order=replicate * len(self.units) + index,
-                )
+            for index in self._shuffled(replicate):
+                unit = self.units[index]
+                for arm in self._arms(unit, replicate):
+                    spec = arm.team.topology.hash
+                    name = run_id(spec, unit.id, contents[index], replicate, self.seed, arm.key)
+                    yield Planned(id=name, arm=arm, unit=unit, replicate=replicate, order=order)
+                    order += 1
+
+    def _shuffled(self, replicate: int) -> Sequence[int]:
+        indexes = range(len(self.units))
+        if len(self.arms) == 1:
+            return indexes
+        return sorted(indexes, key=lambda at: self._draw(self.units[at], replicate, "order"))
+
+    def _arms(self, unit: Unit, replicate: int) -> Sequence[Arm]:
+        return sorted(self.arms, key=lambda arm: self._draw(unit, replicate, f"arm {arm.name}"))
+
+    def _draw(self, unit: Unit, replicate: int, what: str) -> float:
+        return draw(self.seed, unit.id, replicate, what, "", 0)
 
 
 def run_id(spec: str, unit: str, content: str, replicate: int, seed: int, arm: str) -> str:
@@ -168,7 +208,10 @@ def _quiet(_: Tally) -> None:
 def _room(batch: Batch) -> int:
     """How many runs are worth having under way at once."""
     slots = 0
-    for alias, model in batch.team.topology.models.items():
+    models = {
+        alias: model for arm in batch.arms for alias, model in arm.team.topology.models.items()
+    }
+    for alias, model in models.items():
         given = batch.providers.get(alias) or batch.providers.get("*")
         kind: Provider | type[Provider] = given or load_plugin("orglab.providers", model.provider)
         slots += model.max_concurrency or kind.default_concurrency
@@ -178,19 +221,35 @@ def _room(batch: Batch) -> int:
 class _Batch:
     def __init__(self, batch: Batch, store: Store, progress: Progress, stop: asyncio.Event) -> None:
         self.batch, self.store, self.progress, self.stop = batch, store, progress, stop
-        topology = batch.team.topology
-        self.desk = Desk(topology.models, batch.providers)
-        self.plan = RunPlan(batch.team, self.desk)
-        self.measurer = Measurer(topology, store)
-        self.tally = Tally(planned=len(batch.units) * batch.replicates)
+        self.desks = Desks(batch.providers)
+        self.plans = {
+            arm.name: RunPlan(arm.team, self.desks.of(arm.team.topology.models))
+            for arm in batch.arms
+        }
+        self.measurers = {
+            arm.name: Measurer(self._judging(arm), arm.team.topology.evaluators)
+            for arm in batch.arms
+        }
+        self.sharing = StudySharing(store) if batch.share_prefix else None
+        self.tally = Tally(planned=len(batch.units) * batch.replicates * len(batch.arms))
         self.statuses: Mapping[str, RunStatus] = store.statuses()
         self.fault: Exception | None = None
 
-    async def run(self) -> Tally:
-        topology = self.batch.team.topology
-        self.store.add_spec(
-            topology.hash, kind="topology", name=topology.name, normal=topology.normal
+    def _judging(self, arm: Arm) -> Judging:
+        return Judging(
+            topology=arm.team.topology,
+            store=self.store,
+            desks=self.desks,
+            seed=self.batch.seed,
+            arm="" if self.batch.share_prefix else arm.key,
         )
+
+    async def run(self) -> Tally:
+        for arm in self.batch.arms:
+            topology = arm.team.topology
+            self.store.add_spec(
+                topology.hash, kind="topology", name=topology.name, normal=topology.normal
+            )
         waiting = self.batch.planned()
         at_once = min(self.batch.at_once or _room(self.batch), max(1, self.tally.planned))
         try:
@@ -198,7 +257,7 @@ class _Batch:
                 for _ in range(at_once):
                     group.create_task(self._work(waiting))
         finally:
-            await self.desk.aclose()
+            await self.desks.aclose()
         if self.fault is not None:
             raise self.fault
         if self.statuses:
@@ -226,7 +285,7 @@ class _Batch:
             status == "failed" and not self.batch.retry_failed
         ):
             self._keep(status)
-            await self.measurer.measure(planned.id, planned.unit)
+            await self._measure(planned)
             return
         if status == "failed":
             self.store.reopen(planned.id)
@@ -240,11 +299,11 @@ class _Batch:
             self.tally.kept += 1
 
     async def _play(self, planned: Planned) -> None:
-        topology = self.batch.team.topology
+        topology = planned.arm.team.topology
         unit = planned.unit
         journal = self.store.open_run(
             planned.id,
-            arm=self.batch.arm or topology.name,
+            arm=planned.arm.name,
             unit=unit.id,
             inputs=unit.inputs,
             extra=unit.extra,
@@ -262,12 +321,13 @@ class _Batch:
         gate, before = Gate(journal, self._stopping), journal.asked_again
         try:
             return await run_team(
-                self.plan,
+                self.plans[planned.arm.name],
                 planned.unit,
                 seed=self.batch.seed,
                 journal=gate,
                 replicate=planned.replicate,
-                arm=self.batch.arm,
+                arm="" if self.sharing else planned.arm.key,
+                sharing=self.sharing,
             )
         except Interrupted:
             await gate.settle()
@@ -289,8 +349,12 @@ class _Batch:
             last=outcome.last.id if outcome.last else None,
             seconds=outcome.seconds,
         )
-        await self.measurer.measure(planned.id, planned.unit)
+        await self._measure(planned)
         self._count(outcome)
+
+    async def _measure(self, planned: Planned) -> None:
+        measurer = self.measurers[planned.arm.name]
+        await measurer.measure(planned.id, planned.unit, planned.replicate, self._stopping)
 
     def _count(self, outcome: Outcome) -> None:
         tally = self.tally

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from orglab.engine.run.checks import EvaluationContext, make_evaluator
 from orglab.engine.run.identity import canonical
 from orglab.engine.run.run import Unit, resolver
 from orglab.engine.run.toolbox import Toolbox
-from orglab.engine.spec.model import EvaluatorUse, Topology
+from orglab.engine.spec.model import EvaluatorUse
+from orglab.engine.study.gate import Interrupted
+from orglab.engine.study.judging import Judging
 from orglab.evaluators.base import Evaluator
 from orglab.evaluators.evaluate import evaluate_run
 from orglab.results.store import Store
@@ -18,24 +22,29 @@ class Measurer:
     """Measures runs, each evaluator once a run.
 
     Attributes:
-        topology: Its ``evaluators`` are what is measured.
+        judging: Lets evaluators ask models.
         store: Holds the runs and takes the scores.
+        uses: What is measured.
     """
 
-    def __init__(self, topology: Topology, store: Store) -> None:
-        self.topology = topology
-        self.store = store
+    def __init__(self, judging: Judging, uses: Sequence[EvaluatorUse]) -> None:
+        self.judging = judging
+        self.store: Store = judging.store
+        self.uses = uses
 
-    async def measure(self, run_id: str, unit: Unit) -> None:
+    async def measure(
+        self, run_id: str, unit: Unit, replicate: int, stopping: Callable[[], bool]
+    ) -> None:
         """Measures an ended run with what has not measured it yet.
 
-        A failing evaluator leaves its words in the store; nothing crashes.
+        A failing evaluator leaves its words in the store; nothing crashes. Where the user says
+        stop, what is not measured yet is left for the next time.
         """
-        known = {(each.evaluator, each.arguments) for each in self.store.evaluations(run_id)}
-        uses = [use for use in self.topology.evaluators if _key(use) not in known]
+        uses = self._missing(run_id)
         if not uses:
             return
-        toolbox = Toolbox(uses={}, inputs=unit.inputs, resolve=resolver(self.topology.folder, unit))
+        folder = self.judging.topology.folder
+        toolbox = Toolbox(uses={}, inputs=unit.inputs, resolve=resolver(folder, unit))
         made: list[tuple[str, Evaluator]] = []
         for number, use in enumerate(uses):
             try:
@@ -43,10 +52,21 @@ class Measurer:
             except Exception as fault:  # noqa: BLE001 - a plugin may raise anything
                 words = f"{type(fault).__name__}: {fault}"
                 await self.store.add_scores(run_id, *_key(use), [], words)
-        context = EvaluationContext(inputs=unit.inputs, extra=unit.extra)
-        for result in await evaluate_run(self.store.record(run_id), made, context):
+        asker = self.judging.asker(run_id, unit.id, replicate, stopping)
+        context = EvaluationContext(inputs=unit.inputs, extra=unit.extra, asker=asker)
+        try:
+            results = await evaluate_run(self.store.record(run_id), made, context)
+        except Interrupted:
+            return
+        for result in results:
             use = uses[int(result.key)]
             await self.store.add_scores(run_id, *_key(use), result.scores, result.error)
+
+    def _missing(self, run_id: str) -> list[EvaluatorUse]:
+        if not self.uses:
+            return []
+        known = {(each.evaluator, each.arguments) for each in self.store.evaluations(run_id)}
+        return [use for use in self.uses if _key(use) not in known]
 
 
 def _key(use: EvaluatorUse) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from orglab.cli.progress import progress_of
 from orglab.cli.values import MOST_SEED, overrides_of
-from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
+from orglab.engine.study.batch import Arm, Batch, Progress, Tally, run_batch
 from orglab.engine.study.session import (
     fresh_folder,
     load_team,
@@ -70,7 +70,7 @@ def run(
     folder = out or study_folder(team)
     folder = fresh_folder(folder) if fresh else folder
     batch = Batch(
-        team=team,
+        arms=[Arm.alone(team)],
         units=work,
         replicates=replicates,
         seed=seed,

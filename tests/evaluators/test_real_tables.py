@@ -44,6 +44,9 @@ class Tools:
     async def ask(self, *_arguments: Any, **_named: Any) -> Any:
         raise EvaluationError("no model here")
 
+    def document(self, path: Path) -> Any:
+        raise EvaluationError(f"no document here: {path}")
+
 
 def _lines(name: str) -> list[dict[str, Any]]:
     text = (STUDY / name).read_text(encoding="utf-8")

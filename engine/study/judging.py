@@ -1,0 +1,147 @@
+"""Judges: models asked by evaluators, with repair, price and record like any other call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.run.copies import Copy
+from orglab.engine.run.desk import Desk, Desks
+from orglab.engine.run.identity import CallCounter, canonical, digest
+from orglab.engine.run.meter import Meter
+from orglab.engine.run.prompts import Prompter
+from orglab.engine.run.toolbox import Toolbox
+from orglab.engine.run.turn import Turn, TurnFailed, TurnRunner
+from orglab.engine.spec.build import model_of
+from orglab.engine.spec.fault import path_text
+from orglab.engine.spec.model import Limits, Model, Role, Topology
+from orglab.engine.spec.normal import model_form
+from orglab.engine.spec.shape import shape_problems
+from orglab.engine.study.gate import Gate
+from orglab.evaluators.base import EvaluationError
+from orglab.providers.base import Message
+from orglab.results.journal import Journal
+from orglab.results.store import Store
+
+__all__ = ["Asker", "Judging"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(kw_only=True, slots=True)
+class Judging:
+    """Makes the askers of a study's runs.
+
+    Attributes:
+        topology: The team whose runs are judged.
+        store: Keeps the calls.
+        desks: Serves models; the same for all arms.
+        seed: The root seed.
+        arm: The arm, where arms share no calls; else "".
+    """
+
+    topology: Topology
+    store: Store
+    desks: Desks
+    seed: int = 0
+    arm: str = ""
+    _models: dict[str, Model] = field(default_factory=dict)
+
+    def asker(self, run_id: str, unit: str, replicate: int, stopping: Callable[[], bool]) -> Asker:
+        """What an evaluator asks models with, for one run."""
+        return Asker(
+            judging=self,
+            run_id=run_id,
+            scope=digest(str(self.seed), unit, str(replicate), self.arm, "judge"),
+            unit=unit,
+            replicate=replicate,
+            stopping=stopping,
+        )
+
+    def seat(self, entry: Mapping[str, JSON], folder: Path) -> Desk:
+        """The desk that serves a judge's model.
+
+        Raises:
+            EvaluationError: The model's entry is wrong; all that is.
+        """
+        name = canonical(dict(entry))
+        if name not in self._models:
+            problems = shape_problems(dict(entry), "model")
+            if problems:
+                words = "; ".join(f"{path_text(each.path)} {each.wrong}" for each in problems)
+                raise EvaluationError(f"the model of a judge is wrong: {words}")
+            self._models[name] = model_of(name, model_form(entry), folder)
+        return self.desks.of({name: self._models[name]})
+
+
+@dataclass(kw_only=True, slots=True)
+class Asker:
+    """Asks models about one run; what it was told before is not asked again."""
+
+    judging: Judging
+    run_id: str
+    scope: str
+    unit: str
+    replicate: int
+    stopping: Callable[[], bool]
+    _journal: Journal | None = None
+
+    async def ask(
+        self,
+        model: Mapping[str, JSON],
+        *,
+        folder: Path,
+        system: str,
+        prompt: str,
+        schema: Mapping[str, JSON] | None,
+        name: str,
+        repeat: int,
+    ) -> JSON:
+        """One call of a judge, repairs included.
+
+        Args:
+            model: The model's entry, as in a spec.
+            folder: Where files that the entry names lie.
+            system: The system text.
+            prompt: What it is asked.
+            schema: JSON Schema of the reply, or None for free text.
+            name: Tells the judge from others of the run.
+            repeat: Which repeat of the same question, from 0.
+
+        Raises:
+            EvaluationError: No readable reply, in words.
+        """
+        seat = self.judging.seat(model, folder).seat(canonical(dict(model)))
+        if self._journal is None:
+            self._journal = Gate(self.judging.store.judging(self.run_id), self.stopping)
+        role = Role(name=f"judge {name}", model=name)
+        copy = Copy(name=role.name, role=role, index=1, rank=0)
+        messages = [Message(role="system", content=system)] if system else []
+        turn = Turn(
+            copy=copy,
+            visit=repeat + 1,
+            purpose="judge",
+            position=f"judge.{digest(name, system, prompt)[:8]}.{repeat}",
+            seat=seat,
+            messages=[*messages, Message(role="user", content=prompt)],
+            schema=schema,
+        )
+        try:
+            reading = await self._runner(self._journal, repeat).take(turn)
+        except TurnFailed as fault:
+            raise EvaluationError(f"{fault.kind}: {fault}") from fault
+        return reading.value
+
+    def _runner(self, journal: Journal, repeat: int) -> TurnRunner:
+        meter = Meter(Limits())
+        return TurnRunner(
+            journal=journal,
+            counter=CallCounter(scope=digest(self.scope, str(repeat))),
+            meter=meter,
+            toolbox=Toolbox(uses={}, inputs={}, resolve=Path),
+            prompter=Prompter(self.judging.topology),
+            unit=self.unit,
+            replicate=self.replicate,
+        )
