@@ -279,17 +279,47 @@ def everything() -> tuple[list[Row], list[Row], list[Row]]:
     return laptops, numbered, key
 
 
+def store(laptops: Sequence[Row], said: Sequence[Row]) -> list[Row]:
+    """What claims are checked against: a record a listing and a record a review, in words."""
+    listed = [
+        {
+            "id": row["product"],
+            "product": row["product"],
+            "source": "listing",
+            "says": {
+                "title": row["title"],
+                **row["specs"],
+                "price": f"{row['price']:,.2f} US dollars",
+                "rating": "no rating" if row["rating"] is None else f"{row['rating']} stars of 5",
+                "customers": f"{row['review_count']} customer reviews",
+            },
+        }
+        for row in laptops
+    ]
+    reviewed = [
+        {
+            "id": row["id"],
+            "product": row["product"],
+            "source": "review",
+            "says": {"stars": f"{row['stars']} stars", "title": row["title"], "body": row["body"]},
+        }
+        for row in said
+    ]
+    return [*listed, *reviewed]
+
+
 def lines(rows: Iterable[Row]) -> str:
     """JSON Lines."""
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 
 def write(folder: Path) -> None:
-    """Writes the three files."""
+    """Writes the four files."""
     laptops, said, key = everything()
     texts = {
         "data/synthetic_laptops.jsonl": lines(laptops),
         "data/synthetic_reviews.jsonl": lines(said),
+        "data/synthetic_store.jsonl": lines(store(laptops, said)),
         "answers/answer_key.json": json.dumps(
             {"synthetic": True, "products": key}, indent=1, ensure_ascii=False, allow_nan=False
         )
