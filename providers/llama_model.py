@@ -84,19 +84,28 @@ def reply_room(prompt: int, most: int | None, window: int, *, endless: bool, who
 class LocalModel:
     """An open model and the thread that computes with it."""
 
-    def __init__(self, backend: Backend, window: int, template: str | None = None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        window: int,
+        template: str | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Takes over ``backend``.
 
         Args:
             backend: The weights.
             window: Tokens of prompt and reply together.
             template: A chat template in place of the weights' own.
+            clock: Seconds from some moment on.
 
         Raises:
             BadRequest: There is no chat template, or it cannot be used.
         """
         self._backend = backend
         self._window = window
+        self._clock = clock
         self._template = _chat_template(backend, template)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llama")
         self.users = 0
@@ -110,7 +119,7 @@ class LocalModel:
             Unavailable: llama.cpp failed.
         """
         given_up = threading.Event()
-        asked = time.monotonic()
+        asked = self._clock()
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._thread, self._answer, job, asked, given_up)
@@ -132,7 +141,7 @@ class LocalModel:
         return self._backend.tokens(text, special=True), notes if changed else ()
 
     def _answer(self, job: Job, asked: float, given_up: threading.Event) -> Completion:
-        begun = time.monotonic()
+        begun = self._clock()
         prompt, notes = self.prompt(job.messages)
         room = reply_room(
             len(prompt),
@@ -147,7 +156,7 @@ class LocalModel:
             native=job.sampling.grammar is not None,
             fingerprint=self._backend.fingerprint,
             waiting_seconds=begun - asked,
-            service_seconds=time.monotonic() - begun,
+            service_seconds=self._clock() - begun,
             notes=notes,
         )
 
