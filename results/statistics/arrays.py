@@ -1,0 +1,58 @@
+"""Arrays of scores: what they hold, and when they hold nothing to test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import SupportsFloat, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Flags", "Floats", "Values", "as_floats", "largest", "optional", "standard_deviation"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Values: TypeAlias = Sequence[float] | Floats
+
+#: A spread below this part of the largest value is rounding, not variation.
+ROUNDING = 1e-12
+
+
+def as_floats(values: Values) -> Floats:
+    """``values`` as a one-dimensional array.
+
+    Raises:
+        ValueError: One of them is missing or infinite: those are taken out, and counted, before.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise ValueError("a statistic needs one row of finite numbers; take missing values out")
+    return array
+
+
+def largest(*arrays: Floats) -> float:
+    """The largest absolute value; 0 for nothing."""
+    return max((float(np.abs(array).max()) for array in arrays if array.size), default=0.0)
+
+
+def standard_deviation(values: Floats, scale: float) -> float:
+    """Standard deviation (n - 1); 0 where it is rounding beside ``scale`` (sd <= 1e-12 scale).
+
+    Args:
+        values: At least two.
+        scale: The largest absolute value of what the values were computed from.
+    """
+    unit = largest(values)
+    if not unit:
+        return 0.0
+    # Divided first: squares of very small or very large values would leave the range.
+    found = float(np.std(values / unit, ddof=1)) * unit
+    return found if found > ROUNDING * scale else 0.0
+
+
+def optional(value: SupportsFloat | None) -> float | None:
+    """``value`` as a float; None where it is missing, infinite or not a number."""
+    if value is None:
+        return None
+    number = float(value)
+    return number if np.isfinite(number) else None
