@@ -49,6 +49,8 @@ UNITS: Mapping[str, tuple[str, float]] = {
 _NEGATIONS = frozenset({"cannot", "neither", "never", "no", "none", "nor", "not", "without"})
 _MODELS = frozenset({"ti", "super", "max", "pro", "plus"})  # `4060 Ti` is another thing than `4060`
 _NUMBER = regex.compile(r"(\d[\d,]*(?:\.\d+)?)(\p{L}*)")
+_TIMES = regex.compile(r"(\d) ?[x\u00d7] ?(\d)")
+_DOLLARS = regex.compile(r"\$ ?(\d[\d,]*(?:\.\d+)?)")
 _SAME = 0.005  # relative: 5.07 lb are 2.3 kg
 
 
@@ -93,7 +95,7 @@ def read_statement(
         synonyms: The stem that stands for each stem.
         ignore: Words that do not count, beside those that never do.
     """
-    tokens = words(fold_case(text.replace("%", " percent ")))
+    tokens = words(_spelt(fold_case(text)))
     figures, used = _figures(tokens)
     kept = [
         stem(token)
@@ -107,12 +109,19 @@ def read_statement(
     )
 
 
+def _spelt(text: str) -> str:
+    """Signs that words do not hold, as words: percent, dollars, ``2560 x 1600`` as one."""
+    text = _TIMES.sub(r"\1x\2", text.replace("%", " percent "))
+    return _DOLLARS.sub(r"\1 dollars", text).replace("us dollars", "dollars")
+
+
 def agree(one: Figure, other: Figure) -> bool:
     """The two say the same; a figure of unknown kind agrees with an equal one of any kind."""
-    if one.kind != other.kind and one.kind and other.kind:
-        return False
+    alike = one.kind == other.kind or not one.kind or not other.kind
     if isinstance(one.value, str) or isinstance(other.value, str):
-        return one.value == other.value
+        return one.value == other.value  # a code is rare enough to be known anywhere
+    if not alike:
+        return False
     rounded = _SAME if one.converted or other.converted else 1e-9
     return math.isclose(one.value, other.value, rel_tol=rounded)
 

@@ -61,14 +61,15 @@ class VerifyClaim(RecordsTool):
     """Compares a claim with the store by words and figures alone; it understands nothing.
 
     Attributes:
-        text: The field, or fields, that hold what is known; a map or list in it counts with all.
+        text: The field, or fields, that hold what is known; a map or list in it counts with all it
+            holds. Default: all fields but the id.
         threshold: The share of the claim's words, by weight, that must stand in one record.
         synonyms: For a word, other words that mean the same here: ``{gpu: [graphics]}``.
         ignore: Words of claims that do not count.
         limit: Most pieces of evidence.
     """
 
-    text: str | Sequence[str]
+    text: str | Sequence[str] = ()
     threshold: float = 0.6
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)
     ignore: Sequence[str] = ()
@@ -104,6 +105,7 @@ class VerifyClaim(RecordsTool):
     def compute(self, store: RecordStore, arguments: Mapping[str, JSON]) -> dict[str, Any]:
         """The verdict, with what it rests on."""
         fields = [self.text] if isinstance(self.text, str) else list(self.text)
+        fields = fields or [name for name in store.fields if name != self.id]
         store.need(fields, "text")
         claim = text(arguments, "claim")
         if len(claim) > LONGEST_CLAIM:
@@ -252,7 +254,7 @@ def _searched(states: Statement) -> str:
     """What the index holds of a passage: its stems, and each figure as one word."""
     figures = (
         f"{kind}{value:g}" if isinstance(value, float) else f"{kind}{value}"
-        for kind, value, _ in states.figures
+        for kind, value, *_ in states.figures
     )
     return " ".join([*sorted(states.stems), *figures])
 
