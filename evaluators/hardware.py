@@ -154,7 +154,8 @@ def variants(text: str, part: Part, *, listing: bool = False) -> list[Variant]:
     """The variants of a part in a text, each once, in order."""
     folded = fold_case(fold(text))
     patterns = part.listed if listing and part.listed else part.patterns
-    found = (part.read(match) for each in patterns for match in each.finditer(folded))
+    matches = [match for each in patterns for match in each.finditer(folded)]
+    found = (part.read(match) for match in sorted(matches, key=lambda match: match.start()))
     return list({each.name: each for each in found}.values())
 
 
