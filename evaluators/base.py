@@ -107,6 +107,13 @@ class ToolFunction(Protocol):
 class Evaluator(ABC):
     """A measure of a run. A field annotated ``Path`` is a file, resolved by the engine."""
 
+    def prepare(self, context: Context) -> None:  # noqa: B027 - most evaluators need nothing
+        """Looks at what it will need, before anything is run or paid for.
+
+        Raises:
+            EvaluationError: It could not do its work, in words for the author.
+        """
+
     @abstractmethod
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
         """Measures ``run``.

@@ -53,7 +53,7 @@ def schema_problems(
     plain = {key: value for key, value in schema.items() if key not in also}
     form = [] if plainly_sound(plain) else tell(_leaves(_META.iter_errors(plain)), path)
     found = form + list(_keyword_problems(plain, path, plain))
-    return found if form else found + list(_circles(plain, path))
+    return found if form else [*found, *_circles(plain, path), *_untimed(plain, path)]
 
 
 def plainly_sound(schema: JSON) -> bool:
@@ -193,6 +193,19 @@ def _comes_back(start: Mapping[str, JSON], root: Mapping[str, JSON]) -> bool:
             seen.add(id(node))
             waiting += _same_value(node, root)
     return False
+
+
+def _untimed(root: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
+    """What would match patterns without a limit of time: `jsonschema` knows none there."""
+    parts = list(_schemas(root, path))
+    if any("patternProperties" in part for _, part in parts):
+        for where, part in parts:
+            if "unevaluatedProperties" in part:
+                wrong = "`unevaluatedProperties` and `patternProperties` do not go together"
+                cure = "write `additionalProperties`"
+                yield Problem(
+                    path=(*where, "unevaluatedProperties"), wrong=wrong, cure=cure, at_key=True
+                )
 
 
 def _same_value(node: Mapping[str, JSON], root: Mapping[str, JSON]) -> list[JSON]:

@@ -166,7 +166,7 @@ class _Loading:
             self.problems.append(Problem(path=(), wrong=wrong, cure=cure))
             return self._done("topology", document)
         kind = self._kind(document.data)
-        if kind in NOT_YET:
+        if kind != "topology":
             return self._done(kind, document)
         document = self._changed(document, overrides, models)
         data = self._checked(document)
@@ -176,9 +176,11 @@ class _Loading:
 
     def _kind(self, data: Mapping[str, JSON]) -> str:
         kind = data.get("kind")
-        if isinstance(kind, str) and kind in NOT_YET:
-            wrong = f"the kind {kind} is not runnable yet in this version"
-            self.problems.append(Problem(path=("kind",), wrong=wrong, expected="only topology is"))
+        if isinstance(kind, str) and kind in KINDS and kind != "topology":
+            wrong = f"this is of kind {kind}, and a topology is wanted here"
+            if kind in NOT_YET:
+                wrong = f"the kind {kind} is not runnable yet in this version"
+            self.problems.append(Problem(path=("kind",), wrong=wrong))
             return str(kind)
         if "kind" not in data:
             problem = Problem(

@@ -14,7 +14,7 @@ JSON: TypeAlias = Any
 KINDS: Final = ("topology", "experiment", "sweep")
 """Every kind of document that the language knows."""
 
-NOT_YET: Final = frozenset({"experiment", "sweep"})
+NOT_YET: Final = frozenset({"sweep"})
 """Kinds that this version knows but cannot run."""
 
 
@@ -37,12 +37,13 @@ def schema(kind: str) -> dict[str, JSON]:
 
 @cache
 def _definitions() -> dict[str, JSON]:
-    found: dict[str, JSON] = schema("topology")["$defs"]
-    return found
+    topology, experiment = schema("topology"), schema("experiment")
+    whole = {key: value for key, value in experiment.items() if not key.startswith("$")}
+    return {**experiment["$defs"], **topology["$defs"], "experiment": whole}
 
 
 def definition(name: str) -> dict[str, JSON]:
-    """One definition of the topology schema (``role``, ``forward``, …); do not change it.
+    """One definition of the schemas (``role``, ``forward``, ``experiment``, …); do not change it.
 
     Raises:
         KeyError: There is no such definition.

@@ -11,7 +11,7 @@ from orglab.engine.spec.confine import FileRefused, confined_file, read_limited
 from orglab.engine.spec.extension import Located, merged
 from orglab.engine.spec.fault import Fault, Problem, SpecPath
 from orglab.engine.spec.marks import Mark, Place
-from orglab.engine.spec.schema import NOT_YET
+from orglab.engine.spec.schema import KINDS
 from orglab.engine.spec.yaml_reader import Document, read_bytes
 
 __all__ = ["Origin", "Sources", "file_of"]
@@ -136,7 +136,7 @@ class Sources:
 
     def _is_topology(self, base: Located, label: str, mark: Mark) -> bool:
         kind = base.data.get("kind", "topology")
-        if isinstance(kind, str) and kind in NOT_YET:
+        if isinstance(kind, str) and kind in KINDS and kind != "topology":
             self._refuse(("extends",), f"{label} is of kind {kind}, not a topology", mark)
             return False
         return True

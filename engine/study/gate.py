@@ -14,8 +14,11 @@ __all__ = ["Gate", "Interrupted"]
 JSON: TypeAlias = Any
 
 
-class Interrupted(Exception):
-    """Raised in place of beginning a call once the user has said stop; the run can go on later."""
+class Interrupted(BaseException):
+    """Raised in place of beginning a call once the user has said stop; the run can go on later.
+
+    It is no ``Exception``, so that nothing which records the faults of plugins takes it for one.
+    """
 
 
 class Gate:

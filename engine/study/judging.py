@@ -86,7 +86,12 @@ class Asker:
     unit: str
     replicate: int
     stopping: Callable[[], bool]
-    _journal: Journal | None = None
+    _journal: Gate | None = None
+
+    async def settle(self) -> None:
+        """Waits for calls under way, so that their replies are kept."""
+        if self._journal is not None:
+            await self._journal.settle()
 
     async def ask(
         self,

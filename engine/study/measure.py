@@ -57,6 +57,7 @@ class Measurer:
         try:
             results = await evaluate_run(self.store.record(run_id), made, context)
         except Interrupted:
+            await asker.settle()
             return
         for result in results:
             use = uses[int(result.key)]

@@ -8,13 +8,25 @@ from typing import Any, TypeAlias
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
+from orglab.engine.run.identity import canonical, digest
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import SpecError
+from orglab.engine.study.batch import Arm, Batch
+from orglab.engine.study.experiment import Experiment
 from orglab.engine.study.units import read_units, typed_unit
 from orglab.results.commit import StoreError
 from orglab.results.store import Store
 
-__all__ = ["fresh_folder", "load_team", "open_study", "study_folder", "units_of"]
+__all__ = [
+    "experiment_batch",
+    "experiment_folder",
+    "fresh_folder",
+    "load_team",
+    "open_experiment",
+    "open_study",
+    "study_folder",
+    "units_of",
+]
 
 JSON: TypeAlias = Any
 
@@ -36,6 +48,45 @@ def load_team(
     if checked.faults or checked.team is None:
         raise SpecError(checked.faults)
     return checked.team
+
+
+def experiment_folder(experiment: Experiment, runs: Path = Path("runs")) -> Path:
+    """Where an experiment is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    return runs / f"{experiment.name}-{experiment.hash[:8]}"
+
+
+def experiment_batch(experiment: Experiment, **options: Any) -> Batch:  # noqa: ANN401 - Batch's own fields
+    """The runs of an experiment; ``options`` are further fields of ``Batch``."""
+    arms = [Arm(name=name, team=team, key=name) for name, team in experiment.arms.items()]
+    return Batch(
+        arms=arms,
+        units=experiment.units,
+        replicates=experiment.replicates,
+        seed=experiment.seed,
+        share_prefix=experiment.share_prefix,
+        **options,
+    )
+
+
+def open_experiment(folder: Path, experiment: Experiment) -> Store:
+    """The study of an experiment in ``folder``, its plan frozen, open for writing.
+
+    Raises:
+        StoreError: The folder holds runs of other arms than these; or it cannot be written.
+    """
+    store = Store(folder)
+    known = {team.topology.hash for team in experiment.arms.values()}
+    held = {row["spec"] for row in store.rows("SELECT DISTINCT spec FROM runs")}
+    if held - known:
+        store.close()
+        raise StoreError(
+            f"{folder} holds runs of other teams than this experiment's arms, and they must not "
+            "be mixed: name another folder with --out, or begin a new one beside it with --fresh"
+        )
+    plan = experiment.plan()
+    store.add_spec(digest(canonical(plan)), kind="experiment", name=experiment.name, normal=plan)
+    store.flush()
+    return store
 
 
 def study_folder(team: Team, runs: Path = Path("runs")) -> Path:

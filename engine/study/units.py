@@ -10,16 +10,20 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from jsonschema import Draft202012Validator
 
-from orglab.engine.run.identity import canonical, digest
+from orglab.engine.run.identity import canonical, digest, draw
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.confine import FileRefused, confined_file, content_hash
 from orglab.engine.spec.model import InputField, Topology
+from orglab.engine.tools.rows import TableError
+from orglab.engine.tools.strict import strict
+from orglab.engine.tools.table import Form, load_table
+from orglab.providers.base import ToolError
 from orglab.providers.jsonl import JSONLinesError, read_jsonl
 from orglab.providers.strict_json import loads
 
@@ -45,11 +49,26 @@ class _Row:
     text: bool = False
 
 
-def read_units(path: Path, topology: Topology) -> list[Unit]:
-    """The units of a file: ``.jsonl``, ``.json`` (a list of objects) or ``.csv``.
+def read_units(
+    path: Path,
+    topology: Topology,
+    *,
+    id_column: str | None = None,
+    where: str | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+) -> list[Unit]:
+    """The units of a file: ``.jsonl``, ``.json`` (a list of objects), ``.csv`` or ``.parquet``.
 
-    The id of a unit is its ``id`` column, else a digest of its inputs. Columns that are no inputs
-    reach evaluators alone; ``reference`` is the unit's reference answer.
+    Columns that are no inputs reach evaluators alone; ``reference`` is the unit's reference answer.
+
+    Args:
+        path: The file.
+        topology: Declares the inputs.
+        id_column: The column that names a unit; default: ``id``, else a digest of its inputs.
+        where: A condition over the columns, in the language of the table tools.
+        sample: So many of the units that meet it, drawn by ``seed``; default: all.
+        seed: The root seed.
 
     Raises:
         UnitError: The file cannot be read, or units do not fit; all faults.
@@ -58,18 +77,42 @@ def read_units(path: Path, topology: Topology) -> list[Unit]:
     faults: list[str] = []
     units: list[Unit] = []
     seen: dict[str, str] = {}
-    for row in _rows(path):
+    for row in _chosen(path, where):
         inputs, extra, files = _inputs(row, topology, folder, faults)
-        unit_id = _unit_id(row, inputs)
+        unit_id = _unit_id(row, inputs, id_column, faults)
         if unit_id in seen:
             faults.append(f"{row.place}: the id {unit_id!r} stands at {seen[unit_id]} already")
         seen[unit_id] = row.place
         units.append(Unit(id=unit_id, inputs=inputs, extra=extra, index=len(units), files=files))
     if not units and not faults:
-        faults.append(f"{path}: no units")
+        faults.append(f"{path}: no units" + (f" meet {where!r}" if where else ""))
+    if sample is not None and sample > len(units) and not faults:
+        faults.append(f"{path}: {sample} units are to be drawn of {len(units)}")
     if faults:
         raise UnitError(faults)
-    return units
+    return units if sample is None else _drawn(units, sample, seed)
+
+
+def _chosen(path: Path, where: str | None) -> Sequence[_Row]:
+    """The rows that meet a condition."""
+    rows = _rows(path)
+    if where is None:
+        return rows
+    try:
+        table = load_table(path.resolve(), Form())
+        chosen = table.where(where) or []
+    except (TableError, ToolError) as refusal:
+        raise UnitError([f"{path}: where {where!r}: {refusal}"]) from refusal
+    if len(chosen) != len(rows):
+        raise UnitError([f"{path}: {len(rows)} units, but {len(chosen)} rows as a table"])
+    return [row for row, holds in zip(rows, chosen, strict=True) if holds]
+
+
+def _drawn(units: Sequence[Unit], sample: int, seed: int) -> list[Unit]:
+    """So many units by the seed, in the order of the file, numbered anew."""
+    order = sorted(units, key=lambda unit: draw(seed, unit.id, 0, "sample", "", 0))
+    kept = sorted(order[:sample], key=lambda unit: unit.index)
+    return [replace(unit, index=index) for index, unit in enumerate(kept)]
 
 
 def typed_unit(pairs: Sequence[str], topology: Topology) -> Unit:
@@ -133,10 +176,12 @@ def _declared(topology: Topology) -> str:
     return f"this team's inputs: {names}"
 
 
-def _unit_id(row: _Row, inputs: Mapping[str, JSON]) -> str:
-    given = row.values.get("id")
+def _unit_id(row: _Row, inputs: Mapping[str, JSON], column: str | None, faults: list[str]) -> str:
+    given = row.values.get(column or "id")
     if given is not None and given != "":
         return str(given)
+    if column is not None:
+        faults.append(f"{row.place} {column}: missing; it names the unit")
     return digest(canonical(dict(inputs)))[:12]
 
 
@@ -210,11 +255,16 @@ def _find_file(
 # --- reading files ------------------------------------------------------------------------------
 
 
-def _rows(path: Path) -> Iterable[_Row]:
-    readers = {".jsonl": _jsonl_rows, ".json": _json_rows, ".csv": _csv_rows}
+def _rows(path: Path) -> Sequence[_Row]:
+    readers = {
+        ".jsonl": _jsonl_rows,
+        ".json": _json_rows,
+        ".csv": _csv_rows,
+        ".parquet": _parquet_rows,
+    }
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise UnitError([f"{path}: units come as .jsonl, .json or .csv"])
+        raise UnitError([f"{path}: units come as .jsonl, .json, .csv or .parquet"])
     try:
         return list(reader(path))
     except FileNotFoundError:
@@ -223,7 +273,7 @@ def _rows(path: Path) -> Iterable[_Row]:
         raise UnitError([f"{path}: not UTF-8 at byte {fault.start}"]) from fault
     except JSONLinesError as fault:
         raise UnitError([str(fault)]) from fault
-    except (csv.Error, ValueError) as fault:
+    except (csv.Error, TableError, ValueError) as fault:
         raise UnitError([f"{path}: {fault}"]) from fault
 
 
@@ -258,3 +308,11 @@ def _csv_rows(path: Path) -> Iterable[_Row]:
             )
         values = dict(zip(header, cells, strict=True))
         yield _Row(place=f"{path.name}:{reader.line_num}", values=values, text=True)
+
+
+def _parquet_rows(path: Path) -> Iterable[_Row]:
+    table = load_table(path.resolve(), Form())
+    columns = {name: table.column(name).values for name in table.columns}
+    for number in range(table.rows):
+        values = {name: strict(cells[number]) for name, cells in columns.items()}
+        yield _Row(place=f"{path.name}[{number}]", values=values)

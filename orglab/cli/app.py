@@ -1,6 +1,7 @@
 """The application: every command, and what a fault looks like to a person.
 
-Exit codes: 0 done; 1 some runs failed or were stopped; 2 the spec or the command is wrong.
+Exit codes: 0 done; 1 some runs failed or were stopped; 2 the spec or the command is wrong; 3 a gate
+said no.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import typer
 
 from orglab.cli.author import check, graph, models, new, render, schema
 from orglab.cli.compare import compare
-from orglab.cli.differing import diff
+from orglab.cli.differing import GATE, diff
 from orglab.cli.look import export, show
 from orglab.cli.running import run
 from orglab.engine.spec.fault import SpecError
+from orglab.engine.study.experiment import UndeclaredDifference
 from orglab.engine.study.units import UnitError
 from orglab.results.commit import StoreError
 from orglab.results.lock import StudyLocked
@@ -45,11 +47,13 @@ def main() -> None:
         _tell([str(fault) for fault in error.faults])
     except UnitError as error:
         _tell(list(error.faults))
+    except UndeclaredDifference as error:
+        _tell(list(error.lines), GATE)
     except (StoreError, StudyLocked, OSError, ValueError) as error:
         _tell([str(error)])
 
 
-def _tell(lines: list[str]) -> None:
+def _tell(lines: list[str], code: int = WRONG) -> None:
     for line in lines:
         sys.stderr.write(f"{line}\n")
-    sys.exit(WRONG)
+    sys.exit(code)

@@ -17,6 +17,12 @@ from orglab.engine.graph.check import check_file
 from orglab.engine.graph.draw import draw
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.schema import schema as spec_schema
+from orglab.engine.study.experiment import (
+    check_experiment,
+    guard,
+    kind_of,
+    load_experiment,
+)
 from orglab.engine.study.render import rendered_prompts
 from orglab.engine.study.session import load_team, units_of
 from orglab.providers.registry import plugin_names, plugin_version
@@ -40,6 +46,9 @@ def check(
     """Tells every fault of a spec: where, what is wrong, what was expected, how to mend it."""
     faulty = False
     for path in files_:
+        if kind_of(path) == "experiment":
+            faulty = _check_experiment(path, models) or faulty
+            continue
         checked = check_file(path, overrides=overrides_of(sets or []), models=models)
         for fault in checked.faults:
             typer.echo(str(fault))
@@ -48,6 +57,24 @@ def check(
         faulty = faulty or bool(checked.faults)
     if faulty:
         raise typer.Exit(2)
+
+
+def _check_experiment(path: Path, models: Path | None) -> bool:
+    """Tells the faults of an experiment, or that its arms differ as declared; whether it is faulty."""
+    faults = check_experiment(path, models=models)
+    for fault in faults:
+        typer.echo(str(fault))
+    if faults:
+        return True
+    experiment = load_experiment(path, models=models)
+    guard(experiment)
+    arms = len(experiment.arms)
+    runs = arms * len(experiment.units) * experiment.replicates
+    typer.echo(
+        f"{path}: sound: {arms} arms, {len(experiment.units)} units, {runs} runs; the arms differ "
+        f"in nothing beyond the treatment; hash {experiment.hash[:8]}"
+    )
+    return False
 
 
 def _sound(path: Path, team: Team) -> str:

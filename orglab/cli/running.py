@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +14,10 @@ import typer
 from rich.console import Console
 
 from orglab.cli.progress import progress_of
-from orglab.cli.values import MOST_SEED, overrides_of
-from orglab.engine.study.batch import Arm, Batch, Progress, Tally, run_batch
-from orglab.engine.study.session import (
-    fresh_folder,
-    load_team,
-    open_study,
-    study_folder,
-    units_of,
-)
+from orglab.cli.values import MOST_SEED
+from orglab.cli.work import Wish, work_of
+from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
+from orglab.engine.study.session import fresh_folder
 from orglab.results.plain import visible
 from orglab.results.reader import Reader
 from orglab.results.store import Store
@@ -36,15 +32,20 @@ REASONS = 3
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="The spec of a team.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, or two teams."),
+    ],
     inputs: Annotated[
         list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
     ] = None,
     units: Annotated[
-        Path | None, typer.Option(help="A file of units: .jsonl, .json or .csv.")
+        Path | None, typer.Option(help="A file of units: .jsonl, .json, .csv or .parquet.")
     ] = None,
-    replicates: Annotated[int, typer.Option(min=1, help="Runs of each unit.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")] = 0,
+    replicates: Annotated[int | None, typer.Option(min=1, help="Runs of each unit.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")
+    ] = None,
     models: Annotated[
         Path | None, typer.Option(help="A catalogue in place of the spec's models.")
     ] = None,
@@ -62,25 +63,30 @@ def run(
     ] = False,
     at_once: Annotated[int | None, typer.Option(min=1, help="Runs under way at once.")] = None,
 ) -> None:
-    """Runs a team; the same command again goes on where it stopped."""
-    if inputs and units:
-        raise typer.BadParameter("--input and --units exclude each other")
-    team = load_team(file, overrides=overrides_of(sets or []), models=models)
-    work = units_of(team, inputs=inputs or [], units=units)
-    folder = out or study_folder(team)
-    folder = fresh_folder(folder) if fresh else folder
-    batch = Batch(
-        arms=[Arm.alone(team)],
-        units=work,
-        replicates=replicates,
-        seed=seed,
-        retry_failed=retry_failed,
-        at_once=at_once,
+    """Runs a team or an experiment; the same command again goes on where it stopped.
+
+    Two teams and --units are an experiment without a third file: the treatment is what differs.
+    """
+    work = work_of(
+        Wish(
+            files=files,
+            inputs=inputs or [],
+            units=units,
+            replicates=replicates,
+            seed=seed,
+            models=models,
+            sets=sets or [],
+        )
     )
+    folder = out or work.folder
+    folder = fresh_folder(folder) if fresh else folder
+    batch = replace(work.batch, retry_failed=retry_failed, at_once=at_once)
     console = Console()
-    store = open_study(folder, team)
+    for line in work.words:
+        console.print(visible(line), markup=False, highlight=False)
+    store = work.open(folder)
     try:
-        with progress_of(console, team.topology.name) as progress:
+        with progress_of(console, work.name) as progress:
             tally = asyncio.run(_run(batch, store, progress, console))
     finally:
         store.close()

@@ -1,0 +1,149 @@
+"""What ``orglab run`` is asked to do: one team, an experiment, or two files as an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from orglab.cli.values import overrides_of
+from orglab.engine.study.batch import Arm, Batch
+from orglab.engine.study.experiment import (
+    Experiment,
+    experiment_of_files,
+    guard,
+    kind_of,
+    load_experiment,
+)
+from orglab.engine.study.session import (
+    experiment_batch,
+    experiment_folder,
+    load_team,
+    open_experiment,
+    open_study,
+    study_folder,
+    units_of,
+)
+from orglab.results.store import Store
+
+__all__ = ["Wish", "Work", "work_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What was typed: the arguments of ``orglab run`` that say what is to be run."""
+
+    files: Sequence[Path]
+    inputs: Sequence[str]
+    units: Path | None
+    replicates: int | None
+    seed: int | None
+    models: Path | None
+    sets: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What is to be run.
+
+    Attributes:
+        name: What progress calls it.
+        batch: The runs.
+        folder: The study's default folder.
+        open: Opens the study in a folder.
+        words: What is told before the first call.
+        experiment: The experiment, or None for one team.
+    """
+
+    name: str
+    batch: Batch
+    folder: Path
+    open: Callable[[Path], Store]
+    words: Sequence[str] = ()
+    experiment: Experiment | None = None
+
+
+def work_of(wish: Wish) -> Work:
+    """The work that was asked for; an experiment has passed its guard.
+
+    Raises:
+        SpecError: A spec has faults.
+        UndeclaredDifference: Arms differ beyond the treatment.
+        typer.BadParameter: The arguments do not go together.
+    """
+    if len(wish.files) == 2:
+        return _experiment(_of_files(wish))
+    if len(wish.files) > 2:
+        raise typer.BadParameter("one spec, or two to compare; an experiment names more arms")
+    if kind_of(wish.files[0]) == "experiment":
+        return _experiment(_of_document(wish))
+    return _team(wish)
+
+
+def _team(wish: Wish) -> Work:
+    if wish.inputs and wish.units:
+        raise typer.BadParameter("--input and --units exclude each other")
+    overrides = overrides_of(wish.sets)
+    team = load_team(wish.files[0], overrides=overrides, models=wish.models)
+    batch = Batch(
+        arms=[Arm.alone(team)],
+        units=units_of(team, inputs=wish.inputs, units=wish.units),
+        replicates=wish.replicates or 1,
+        seed=wish.seed or 0,
+    )
+    return Work(
+        name=team.topology.name,
+        batch=batch,
+        folder=study_folder(team),
+        open=lambda folder: open_study(folder, team),
+    )
+
+
+def _of_document(wish: Wish) -> Experiment:
+    if wish.inputs or wish.units:
+        raise typer.BadParameter("an experiment names its units itself")
+    experiment = load_experiment(
+        wish.files[0], models=wish.models, overrides=overrides_of(wish.sets)
+    )
+    return replace(
+        experiment,
+        replicates=wish.replicates or experiment.replicates,
+        seed=experiment.seed if wish.seed is None else wish.seed,
+    )
+
+
+def _of_files(wish: Wish) -> Experiment:
+    if wish.units is None or wish.inputs:
+        raise typer.BadParameter("two specs are compared on --units FILE")
+    if wish.sets:
+        raise typer.BadParameter("--set goes with one spec")
+    left, right = wish.files
+    return experiment_of_files(
+        left,
+        right,
+        units=wish.units,
+        seed=wish.seed or 0,
+        replicates=wish.replicates or 1,
+        models=wish.models,
+    )
+
+
+def _experiment(experiment: Experiment) -> Work:
+    guard(experiment)
+    return Work(
+        name=experiment.name,
+        batch=experiment_batch(experiment),
+        folder=experiment_folder(experiment),
+        open=lambda folder: open_experiment(folder, experiment),
+        words=_treatment(experiment),
+        experiment=experiment,
+    )
+
+
+def _treatment(experiment: Experiment) -> list[str]:
+    lines = [f"{len(experiment.units)} units, {len(experiment.arms)} arms"]
+    for (arm, reference), paths in experiment.treatments.items():
+        lines.append(f"{arm} against {reference}, treatment: {', '.join(paths) or 'nothing'}")
+    return lines
