@@ -1,8 +1,8 @@
 """What the engine costs: the same chain of five roles in orglab and in LangGraph, instant model.
 
 The model is a function in this process that answers at once, so all that is measured is the engine:
-preparing turns, keeping what was said, deciding who is next. The arms take turns (A B C … A B C …)
-and medians are reported, with the quartiles, in µs a turn: wall clock, and CPU time of the process
+preparing turns, keeping what was said, deciding who is next. The engines take turns (A B C … A B C …)
+and medians are reported, with the range, in µs a turn: wall clock, and CPU time of the process
 (all threads) for machines that others use too.
 
     python benchmarks/engine_overhead.py             # the comparison
@@ -106,11 +106,20 @@ def the_units(number: int) -> list[Unit]:
     ]
 
 
+def batch_of(team: Team, runs: int, at_once: int) -> Batch:
+    return Batch(
+        arms=[Arm.alone(team)],
+        units=the_units(runs),
+        providers={"*": Instant()},
+        at_once=at_once,
+    )
+
+
 async def orglab_runs(folder: Path, runs: int, at_once: int, clock: Clock) -> None:
     """Runs the chain, everything kept."""
     team = the_team(folder)
     store = open_study(folder / "study", team)
-    batch = Batch(arms=[Arm.alone(team)], units=the_units(runs), providers={"*": Instant()}, at_once=at_once)
+    batch = batch_of(team, runs, at_once)
     with clock.running():
         tally = await run_batch(batch, store)
     store.close()
@@ -201,8 +210,8 @@ Work = Callable[[Path, int, int, Clock], Awaitable[None]]
 
 
 @dataclass
-class Arm:
-    """One way of running the chain, and what it took in each round."""
+class Engine:
+    """One engine, and what the chain took on it in each round."""
 
     name: str
     work: Work
@@ -223,7 +232,7 @@ class Arm:
         self.bytes_a_run = size / runs
 
     def row(self) -> str:
-        low, middle, high = statistics.quantiles(self.wall, n=4, method="inclusive")
+        low, middle, high = min(self.wall), statistics.median(self.wall), max(self.wall)
         kept = f"{self.bytes_a_run:,.0f}" if self.bytes_a_run else "-"
         return (
             f"| {self.name} | {self.at_once} | {middle:,.0f} | {low:,.0f} to {high:,.0f} "
@@ -245,9 +254,9 @@ def sqlite_arm(durability: str) -> Work:
     return work
 
 
-def arms(scale: float) -> list[Arm]:
-    def arm(name: str, work: Work, at_once: int, runs: int) -> Arm:
-        return Arm(name, work, at_once, max(AT_ONCE, int(runs * scale)))
+def engines(scale: float) -> list[Engine]:
+    def engine(name: str, work: Work, at_once: int, runs: int) -> Engine:
+        return Engine(name, work, at_once, max(AT_ONCE, int(runs * scale)))
 
     works: list[tuple[str, Work, int, int]] = [
         ("orglab, durable", orglab_runs, 640, 128),
@@ -256,8 +265,8 @@ def arms(scale: float) -> list[Arm]:
         ("LangGraph, memory", langgraph_memory, 192, 128),
         ("LangGraph, keeps nothing", langgraph_bare, 256, 128),
     ]
-    many = [arm(name, work, AT_ONCE, runs) for name, work, runs, _ in works]
-    return many + [arm(name, work, 1, runs) for name, work, _, runs in works]
+    many = [engine(name, work, AT_ONCE, runs) for name, work, runs, _ in works]
+    return many + [engine(name, work, 1, runs) for name, work, _, runs in works]
 
 
 def sync_cost(rows: int = 200) -> float:
@@ -290,30 +299,30 @@ def same_answers() -> None:
 
 def compare(rounds: int, scale: float) -> None:
     same_answers()
-    measured = arms(scale)
-    for arm in measured:
-        arm.measure(AT_ONCE if arm.at_once > 1 else 8)  # warms up; not counted
-        arm.wall.clear()
-        arm.cpu.clear()
+    measured = engines(scale)
+    for engine in measured:
+        engine.measure(AT_ONCE if engine.at_once > 1 else 8)  # warms up; not counted
+        engine.wall.clear()
+        engine.cpu.clear()
     syncs = []
     for number in range(rounds):
         syncs.append(sync_cost())
-        for arm in measured:
-            arm.measure(arm.runs)
+        for engine in measured:
+            engine.measure(engine.runs)
         print(f"round {number + 1} of {rounds}, load {os.getloadavg()[0]:.1f}", flush=True)
     print(report(measured, statistics.median(syncs)))
 
 
-def report(measured: list[Arm], sync: float) -> str:
+def report(measured: list[Engine], sync: float) -> str:
     names = ("orglab", "langgraph", "langgraph-checkpoint-sqlite")
     lines = [
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
         + ", ".join(f"{name} {version(name)}" for name in names)
         + f", {os.cpu_count()} cores; one row made durable: {sync:,.0f} µs",
         "",
-        "| engine | runs at once | µs a turn | quartiles | CPU µs a turn | bytes a run |",
+        "| engine | runs at once | µs a turn | rounds from, to | CPU µs a turn | bytes a run |",
         "|---|---|---|---|---|---|",
-        *(arm.row() for arm in measured),
+        *(engine.row() for engine in measured),
         "",
     ]
     half = len(measured) // 2
@@ -344,7 +353,7 @@ def resident() -> float:
 async def grow(folder: Path, runs: int) -> None:
     team = the_team(folder)
     store = open_study(folder / "study", team)
-    batch = Batch(arms=[Arm.alone(team)], units=the_units(runs), providers={"*": Instant()}, at_once=AT_ONCE)
+    batch = batch_of(team, runs, AT_ONCE)
     peaks: dict[int, float] = {}
 
     def look(tally: Any) -> None:
