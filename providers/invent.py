@@ -35,6 +35,8 @@ _DEEP = 4
 _DEEPEST = 40
 _SPAN = 100
 _ITEMS = 3
+_ROOM = 100_000
+"""Values, and hundreds of characters, drawn for one reply: a schema may ask for billions."""
 
 
 class CannotInventError(ValueError):
@@ -70,6 +72,7 @@ class Inventor:
         self._hint = hint
         self._optional = optional
         self._words = words
+        self._room = _ROOM
 
     def value(self) -> JSON:
         """A value that fits.
@@ -78,10 +81,11 @@ class Inventor:
             CannotInventError: None was found.
         """
         why = ""
+        self._room = _ROOM
         for _ in range(_TRIES):
             try:
                 value = self._value(self._root, "", 0)
-            except (CannotInventError, LookupError) as fault:
+            except (CannotInventError, LookupError, ArithmeticError) as fault:
                 why = str(fault)
                 continue
             if self._checker.fits(value):
@@ -94,6 +98,7 @@ class Inventor:
     def _value(self, schema: JSON, name: str, depth: int, *, ask: bool = True) -> JSON:
         if depth > _DEEPEST:
             raise CannotInventError("the schema never ends: it refers to itself")
+        self._charge(1)
         if schema is True:
             return self._prose.phrase()
         if schema is False:
@@ -109,6 +114,11 @@ class Inventor:
         if "enum" in flat:
             return self._draws.pick(flat["enum"])
         return self._of_type(self._type(flat, name), flat, name, depth)
+
+    def _charge(self, cost: int) -> None:
+        self._room -= cost
+        if self._room < 0:
+            raise CannotInventError("the schema asks for more than can be made up")
 
     def _flat(self, schema: JSON, depth: int) -> dict[str, JSON]:
         """The schema with references, ``allOf`` and one branch of each choice folded in."""
@@ -163,7 +173,9 @@ class Inventor:
         if kind == "array":
             return self._array(schema, name, depth)
         if kind == "string":
-            return fitted_text(schema, name, self._draws, self._prose, self._words)
+            text = fitted_text(schema, name, self._draws, self._prose, self._words)
+            self._charge(len(text) // 100)
+            return text
         if kind == "integer":
             return self._integer(schema, name)
         if kind == "number":
@@ -230,6 +242,7 @@ class Inventor:
         """Adds one item; where all must differ, one that is not there yet."""
         for _ in range(_TRIES):
             value = self._value(item, name, depth + 1, ask=False)
+            self._charge(len(made) // 100 if unique else 0)
             if not unique or not any(same(value, other) for other in made):
                 made.append(value)
                 return

@@ -34,6 +34,8 @@ _SHORT = frozenset(
     ]
 )
 _TRIES = 30
+_LONGEST = 100_000
+"""Characters that a schema may ask a text to have at least."""
 
 
 def _date(draws: Draws) -> str:
@@ -74,9 +76,12 @@ def fitted_text(
     """A text that fits ``pattern``, ``format``, ``minLength`` and ``maxLength`` of ``schema``.
 
     Raises:
-        LookupError: The pattern is not a simple one, or leaves no room for the lengths.
+        LookupError: The pattern is not a simple one, leaves no room for the lengths, or the text
+            would be too long.
     """
     least, most = schema.get("minLength", 0), schema.get("maxLength")
+    if least > _LONGEST:
+        raise LookupError(f"`{name}` must have {least} characters, more than can be made up")
     if "pattern" in schema:
         return _matching(schema["pattern"], least, most, draws)
     if (form := _FORMATS.get(schema.get("format", ""))) is not None:

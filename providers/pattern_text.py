@@ -27,6 +27,8 @@ _CLASSES = {
 }
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
 _MORE = 4
+_MOST = 20_000
+"""Characters and repetitions that one text may take to make: a pattern may ask for billions."""
 
 
 class HardPatternError(ValueError):
@@ -50,6 +52,12 @@ class _Parser:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.at = 0
+        self.made = 0
+
+    def charge(self) -> None:
+        self.made += 1
+        if self.made > _MOST:
+            raise HardPatternError("it asks for too long a text")
 
     def peek(self) -> str:
         return self.pattern[self.at : self.at + 1]
@@ -128,7 +136,15 @@ class _Parser:
         least, most = self.bounds()
         if self.peek() in ("?", "+") and (least, most) != (1, 1):
             self.at += 1  # lazy and possessive repetition make the same texts
-        return lambda draws: "".join(atom(draws) for _ in range(draws.between(least, most)))
+
+        def times(draws: Draws) -> str:
+            made = []
+            for _ in range(draws.between(least, most)):
+                self.charge()
+                made.append(atom(draws))
+            return "".join(made)
+
+        return times
 
     def bounds(self) -> tuple[int, int]:
         mark = self.peek()
@@ -142,6 +158,8 @@ class _Parser:
         if end < 0 or not first.isdecimal() or (last and not last.isdecimal()):
             raise HardPatternError("a repetition in braces is not understood")
         self.at = end + 1
+        if max(len(first), len(last)) > 9:
+            raise HardPatternError("it asks for too long a text")
         least = int(first)
         return least, int(last) if last else least + _MORE if comma else least
 

@@ -1,14 +1,18 @@
 """Values against JSON Schema 2020-12: whether one fits, and if not, why, in words for a model.
 
 ``format`` is an annotation and is not checked. A ``$ref`` reaches the schema itself and nothing
-else: never a file, never the network. A ``pattern`` has a time limit.
+else: never a file, never the network. Patterns, of texts and of names, have a time limit. Schemas
+come from strangers and values from models, so no check takes longer than its value is long.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Hashable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import lru_cache
+from itertools import islice
 from typing import cast
 
 import regex
@@ -25,8 +29,11 @@ from orglab.providers.quick_check import Check, quick_check
 
 __all__ = ["SchemaChecker", "checker_for"]
 
-_PATTERN_SECONDS = 0.5
+_PATTERN_SECONDS = 0.5  # for all patterns of one check together
+_MOST_FAULTS = 1_000  # of one value; a long list may be wrong in every item
 _KEPT = 1024
+
+_left: ContextVar[float] = ContextVar("seconds left for patterns", default=_PATTERN_SECONDS)
 
 
 def _pattern(
@@ -35,17 +42,92 @@ def _pattern(
     if not isinstance(instance, str):
         return
     try:
-        found = regex.search(pattern, instance, timeout=_PATTERN_SECONDS)
+        found = _found(pattern, instance)
     except TimeoutError:
-        yield ValidationError(f"matching {pattern!r} took too long")
+        yield _too_long(pattern)
         return
     if not found:
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
+def _found(pattern: str, text: str) -> bool:
+    """Whether ``pattern`` is found; TimeoutError where this check has used up its time."""
+    left = _left.get()
+    if left <= 0:
+        raise TimeoutError
+    began = time.perf_counter()
+    try:
+        return regex.search(pattern, text, timeout=left) is not None
+    finally:
+        _left.set(left - (time.perf_counter() - began))
+
+
+def _too_long(pattern: str) -> ValidationError:
+    return ValidationError(f"matching {pattern!r} took too long")
+
+
+def _pattern_properties(
+    validator: JSON, patterns: Mapping[str, JSON], instance: JSON, _schema: Mapping[str, JSON]
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    for pattern, part in patterns.items():
+        try:
+            names = [name for name in instance if _found(pattern, name)]
+        except TimeoutError:
+            yield _too_long(pattern)
+            continue
+        for name in names:
+            yield from validator.descend(instance[name], part, path=name, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Validator, rule: JSON, instance: JSON, schema: Mapping[str, JSON]
+) -> Iterator[ValidationError]:
+    """As the library's, with names matched by patterns under a time limit."""
+    if not isinstance(instance, dict):
+        return
+    own, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    try:
+        others = {
+            name: value
+            for name, value in instance.items()
+            if name not in own and not any(_found(pattern, name) for pattern in patterns)
+        }
+    except TimeoutError:
+        return  # told by ``patternProperties``
+    yield from _additional(validator, rule, others, {})
+
+
+def _unique_items(
+    _validator: Validator, wanted: JSON, instance: JSON, _schema: Mapping[str, JSON]
+) -> Iterator[ValidationError]:
+    """As the library's, which compares each with each where items are of several kinds."""
+    if wanted and isinstance(instance, list) and len(set(map(_frozen, instance))) < len(instance):
+        yield ValidationError("two items are equal")
+
+
+def _frozen(value: JSON) -> Hashable:
+    """A stand-in that equals another's where JSON Schema says that the values are equal."""
+    if isinstance(value, dict):
+        return "map", frozenset((name, _frozen(item)) for name, item in value.items())
+    if isinstance(value, list):
+        return "list", tuple(map(_frozen, value))
+    return type(value) is bool, value
+
+
+_additional = Draft202012Validator.VALIDATORS["additionalProperties"]
 _Checking = cast(
     "type[Validator]",
-    extend(Draft202012Validator, {"pattern": _pattern}),  # type: ignore[no-untyped-call]
+    extend(  # type: ignore[no-untyped-call]
+        Draft202012Validator,
+        {
+            "pattern": _pattern,
+            "patternProperties": _pattern_properties,
+            "additionalProperties": _additional_properties,
+            "uniqueItems": _unique_items,
+        },
+    ),
 )
 
 
@@ -67,6 +149,7 @@ class SchemaChecker:
         """Whether ``value`` fits the schema."""
         if self._quick is not None:
             return self._quick(value)
+        _left.set(_PATTERN_SECONDS)
         try:
             return self._full.is_valid(value)
         except RecursionError:
@@ -74,10 +157,10 @@ class SchemaChecker:
 
     def faults(self, value: JSON, limit: int = 3) -> tuple[str, ...]:
         """What is wrong with ``value``, in words that name the field; empty when it fits."""
+        _left.set(_PATTERN_SECONDS)
         try:
-            errors = sorted(
-                self._full.iter_errors(value), key=lambda error: list(map(str, error.path))
-            )
+            first = islice(self._full.iter_errors(value), _MOST_FAULTS)
+            errors = sorted(first, key=lambda error: list(map(str, error.path)))
         except RecursionError:
             return ("it is nested too deeply",)
         words = list(dict.fromkeys(fault_in_words(error) for error in errors))
@@ -131,13 +214,26 @@ def _checker(text: str) -> SchemaChecker:
 
 
 def _refuse_foreign(part: JSON, schema: JSON) -> None:
-    """Refuses a ``$ref`` that leads nowhere, and a pattern that cannot be read."""
+    """Refuses a ``$ref`` that leads nowhere, and a pattern that cannot be read or kept in time."""
+    if isinstance(part, dict) and "unevaluatedProperties" in part and _has_patterns(schema):
+        raise ValueError(
+            "`unevaluatedProperties` and `patternProperties` do not go together here: "
+            "write `additionalProperties`"
+        )
     for key, inner in _entries(part):
-        if key == "$ref" and isinstance(inner, str):
+        if key in ("$ref", "$dynamicRef") and isinstance(inner, str):
             _resolve(inner, schema)
         elif key == "pattern" and isinstance(inner, str):
             _compile(inner)
+        elif key == "patternProperties" and isinstance(inner, dict):
+            for pattern in inner:
+                _compile(pattern)
         _refuse_foreign(inner, schema)
+
+
+def _has_patterns(part: JSON) -> bool:
+    """The library matches names for ``unevaluatedProperties`` without a limit of time."""
+    return any(key == "patternProperties" or _has_patterns(inner) for key, inner in _entries(part))
 
 
 def _entries(part: JSON) -> list[tuple[str, JSON]]:

@@ -12,7 +12,10 @@ from orglab.engine.tools.table import Table
 from orglab.engine.tools.table_tool import TableTool, arguments_schema, text
 from orglab.providers.base import JSON, ToolError
 
-__all__ = ["Query"]
+__all__ = ["MOST_ROWS", "Query"]
+
+MOST_ROWS = 10_000
+"""Most rows that a spec may let a query return: rows lie outside the database's limit of memory."""
 
 _UNKNOWN_COLUMN = re.compile(
     r'Referenced column "(.+?)" not found|does not have a column named "(.+?)"'
@@ -52,6 +55,8 @@ class Query(TableTool):
         TableTool.__post_init__(self)
         if self.rows < 1 or not 0 < self.seconds <= 3600:
             raise ValueError("`rows` must be at least 1, `seconds` above 0 and at most 3600")
+        if self.rows > MOST_ROWS:
+            raise ValueError(f"`rows` must be at most {MOST_ROWS:,}: they are held in memory")
 
     def slow(self, table: Table) -> bool:  # noqa: ARG002 - small tables make large joins
         """Always: a join of a small table with itself can take all the seconds there are."""

@@ -20,6 +20,8 @@ __all__ = ["WHERE", "TableTool", "arguments_schema", "integer", "numeric", "opti
 
 _BIG = 500_000  # cells; below, the work takes less time than a change of thread is worth
 
+_MOST_CHARACTERS = 1_000_000
+
 WHERE: JSON = {
     "type": "string",
     "description": "Condition on rows, e.g. price > 10 and genre = 'Drama'. Default: all rows.",
@@ -66,8 +68,10 @@ class TableTool(Tool):
         """
         _check_marks(self.separator, self.decimal)
         _check_encoding(self.encoding)
-        if self.characters < 200:
-            raise ValueError(f"`characters: {self.characters}` is too small; at least 200")
+        if not 200 <= self.characters <= _MOST_CHARACTERS:
+            small = self.characters < 200
+            bound = "small; at least 200" if small else f"large; at most {_MOST_CHARACTERS:,}"
+            raise ValueError(f"`characters: {self.characters}` is too {bound}")
         object.__setattr__(self, "_path", self.file.resolve())
         object.__setattr__(self, "_form", self._declared())
 
