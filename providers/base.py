@@ -289,6 +289,8 @@ class Provider(ABC):
 
     #: Parameters (keys of ``params``) that this provider takes; None: any.
     parameters: ClassVar[frozenset[str] | None] = None
+    #: Options (further keys of a model's entry) that this provider takes; None: any.
+    options: ClassVar[frozenset[str] | None] = None
     #: What an unpriced call costs: True for a model that no one bills.
     free: ClassVar[bool] = False
     #: The largest number of calls worth having under way at once.

@@ -42,6 +42,8 @@ _RANGES: Final[Mapping[str, tuple[type, float, float]]] = {
     "top_p": (float, 0, 1),
 }
 
+_OPTIONS = frozenset({"chat_template", "file", "n_ctx", "n_threads"})
+
 
 class LlamaProvider(Provider):
     """One local model. All providers with the same weights and settings share its memory."""
@@ -49,7 +51,7 @@ class LlamaProvider(Provider):
     # ``seed`` is the engine's: it is mixed into the request's own.
     parameters: ClassVar[frozenset[str] | None] = frozenset({*_RANGES, "seed"})
     #: Keys of a model's entry beyond those that every model has.
-    options: ClassVar[frozenset[str]] = frozenset({"chat_template", "file", "n_ctx", "n_threads"})
+    options: ClassVar[frozenset[str] | None] = _OPTIONS
     free: ClassVar[bool] = True
     default_concurrency: ClassVar[int] = 1
 
@@ -77,7 +79,7 @@ class LlamaProvider(Provider):
         Raises:
             ValueError: llama-cpp-python or the weights are missing, or an option is wrong.
         """
-        options = known_only(options, cls.options, "model of provider llama")
+        options = known_only(options, _OPTIONS, "model of provider llama")
         if not library_installed():
             raise ValueError(f"llama-cpp-python is not installed: {_CURE}")
         path = _weights(str(options.get("file") or model))

@@ -51,6 +51,7 @@ class ScriptedProvider(Provider):
     parameters: ClassVar[frozenset[str] | None] = frozenset(
         {"max_output_tokens", "seed", "temperature", "top_p"}
     )
+    options: ClassVar[frozenset[str] | None] = frozenset({"file"})
     free: ClassVar[bool] = True
     default_concurrency: ClassVar[int] = 256
 

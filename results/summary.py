@@ -5,6 +5,7 @@ Missing is never 0: every figure says of how many runs it is, and how many are m
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from orglab.results.reader import Reader, RunRow
 __all__ = ["ArmFigures", "Measure", "Summary", "summary"]
 
 JSON: TypeAlias = Any
+_DETAIL = re.compile(r"@\d+$|^hedges\.|^judge_panel\.")
+"""Names of scores of single drafts, of classes, and of how judging went: told with the others."""
 _AT_ONCE = 4
 """Columns side by side; more groups follow below."""
 
@@ -209,6 +212,8 @@ class Summary:
         return Group(*parts)
 
     def _is_main(self, name: str) -> bool:
+        if _DETAIL.search(name):
+            return False
         found = [group.measures[name] for group in self.groups if name in group.measures]
         return any(measure.main for measure in found)
 

@@ -73,6 +73,7 @@ def _input(name: str, schema: Mapping[str, JSON]) -> InputField:
 
 
 def model_of(alias: str, model: Mapping[str, JSON], folder: Path) -> Model:
+    """One model from its entry's normal form; files are relative to ``folder``."""
     plain = _plain(model)
     options = {key: value for key, value in plain.items() if key not in _NO_OPTIONS}
     for key in _FILES & options.keys():

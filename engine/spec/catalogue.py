@@ -29,13 +29,27 @@ def swapped(document: Located, catalogue: Located) -> Located:
     own = list(declared) if isinstance(declared, dict) else []
     data = _settled(document.data, own, catalogue.data)
     wanted = dict.fromkeys([*own, *_used(data), *catalogue.data])
-    served = {alias: _serving(alias, catalogue.data) for alias in wanted}
+    played = _scripted(declared) - catalogue.data.keys()
+    served = {alias: _serving(alias, catalogue.data) for alias in wanted if alias not in played}
     there = {alias: entry for alias, entry in served.items() if entry is not None}
     models = {alias: catalogue.data[entry] for alias, entry in there.items()}
-    place = Place(catalogue.place.mark, _keys(there, catalogue), _children(there, catalogue))
+    written = (document.place.children or {}).get("models") or Place(document.place.mark)
+    models |= {alias: declared[alias] for alias in own if alias in played}
+    below = {alias: (written.children or {}).get(alias, written) for alias in played}
+    named = {alias: (written.keys or {}).get(alias, written.mark) for alias in played}
+    place = Place(
+        catalogue.place.mark,
+        {**_keys(there, catalogue), **named},
+        {**_children(there, catalogue), **below},
+    )
     children = {**(document.place.children or {}), "models": place}
     keys = {"models": catalogue.place.mark, **(document.place.keys or {})}
     return Located({**data, "models": models}, Place(document.place.mark, keys, children))
+
+
+def _scripted(declared: JSON) -> set[str]:
+    """Models that play written parts: no catalogue's ``default`` takes their place."""
+    return {alias for alias, model in maps(declared) if model.get("provider") == "scripted"}
 
 
 def _serving(alias: str, catalogue: Mapping[str, JSON]) -> str | None:

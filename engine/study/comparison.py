@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from orglab.engine.graph.diagram import diagram_of
+from orglab.engine.graph.draw import draw
 from orglab.engine.graph.mermaid import mermaid_text
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
@@ -18,7 +19,7 @@ from orglab.engine.study.diff import ABSENT, Difference, differences, undeclared
 from orglab.engine.study.render import Prompt, rendered_prompts
 from orglab.engine.study.word_diff import changed_words
 
-__all__ = ["Comparison", "PromptPair", "compare_teams", "sample_unit"]
+__all__ = ["Comparison", "PromptPair", "compare_teams", "frozen_comparison", "sample_unit"]
 
 JSON: TypeAlias = Any
 
@@ -91,6 +92,15 @@ def _difference_json(found: Difference) -> dict[str, JSON]:
     if isinstance(found.left, str) and isinstance(found.right, str):
         body["words"] = changed_words(found.left, found.right)
     return body
+
+
+async def frozen_comparison(
+    left: Team, right: Team, *, names: tuple[str, str], unit: Unit, treatment: Sequence[str]
+) -> dict[str, JSON]:
+    """A comparison with both drawings, as the store keeps it for the report."""
+    found = await compare_teams(left, right, names=names, unit=unit, treatment=treatment)
+    drawings = {names[0]: draw(left, "svg"), names[1]: draw(right, "svg")}
+    return {**found.as_json(), "drawings": drawings}
 
 
 async def compare_teams(

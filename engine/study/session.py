@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ from orglab.engine.run.identity import canonical, digest
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import SpecError
 from orglab.engine.study.batch import Arm, Batch
+from orglab.engine.study.comparison import frozen_comparison
 from orglab.engine.study.experiment import Experiment
 from orglab.engine.study.units import read_units, typed_unit
 from orglab.results.commit import StoreError
@@ -85,8 +87,28 @@ def open_experiment(folder: Path, experiment: Experiment) -> Store:
         )
     plan = experiment.plan()
     store.add_spec(digest(canonical(plan)), kind="experiment", name=experiment.name, normal=plan)
+    for (arm, reference), comparison in _comparisons(experiment).items():
+        name = f"{arm} - {reference}"
+        key = digest(name, canonical(comparison))
+        store.add_spec(key, kind="comparison", name=name, normal=comparison)
     store.flush()
     return store
+
+
+def _comparisons(experiment: Experiment) -> dict[tuple[str, str], dict[str, JSON]]:
+    async def compared() -> dict[tuple[str, str], dict[str, JSON]]:
+        return {
+            (arm, reference): await frozen_comparison(
+                experiment.arms[reference],
+                experiment.arms[arm],
+                names=(reference, arm),
+                unit=experiment.units[0],
+                treatment=paths,
+            )
+            for (arm, reference), paths in experiment.treatments.items()
+        }
+
+    return asyncio.run(compared())
 
 
 def study_folder(team: Team, runs: Path = Path("runs")) -> Path:
