@@ -1,4 +1,4 @@
-"""The filters that templates of specs may use: deterministic, and looked at before they run."""
+"""The filters and tests of specs' templates: deterministic, and looked at before they run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from jinja2 import Environment
 from jinja2.filters import FILTERS, make_attrgetter
 from jinja2.runtime import Context
+from jinja2.tests import TESTS
 from jinja2.utils import _PassArg, pass_context, pass_environment
 
 from orglab.engine.graph.budget import (
@@ -23,7 +24,14 @@ from orglab.engine.graph.budget import (
     weigh,
 )
 
-__all__ = ["bounded_filters", "check_format", "check_power", "check_product", "check_replace"]
+__all__ = [
+    "bounded_filters",
+    "bounded_tests",
+    "check_format",
+    "check_power",
+    "check_product",
+    "check_replace",
+]
 
 Value: TypeAlias = Any
 """Whatever a template holds."""
@@ -85,6 +93,12 @@ def bounded_filters(*, asynchronous: bool) -> dict[str, Callable[..., Value]]:
         "string": _bounded("string", printed),
         "tojson": _bounded("tojson", as_json),
     }
+
+
+def bounded_tests() -> Value:
+    """Jinja's tests by name (``x is in(many)``), charged for what they look at."""
+    tests: dict[str, Callable[..., Value]] = dict(TESTS)  # type: ignore[arg-type]  # Jinja says `function`
+    return {name: _bounded("", function) for name, function in tests.items()}
 
 
 def _bounded(name: str, function: Callable[..., Value]) -> Callable[..., Value]:

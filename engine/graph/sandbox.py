@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, TypeAlias
 
 from jinja2 import StrictUndefined, nodes
-from jinja2.compiler import CodeGenerator, Frame
+from jinja2.compiler import CodeGenerator, Frame, operators
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -27,6 +27,7 @@ from orglab.engine.graph.budget import (
 )
 from orglab.engine.graph.filters import (
     bounded_filters,
+    bounded_tests,
     check_format,
     check_power,
     check_product,
@@ -82,7 +83,7 @@ DICT_METHODS = frozenset({"get", "items", "keys", "values"})
 
 
 class BoundedCode(CodeGenerator):
-    """Code of templates whose joins of text, lists and maps are weighed."""
+    """Code of templates whose joins of text, lists, maps, slices and comparisons are weighed."""
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - Jinja's
         self.write("environment.joined(context, (")
@@ -90,6 +91,20 @@ class BoundedCode(CodeGenerator):
             self.visit(part, frame)
             self.write(", ")
         self.write("))")
+
+    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:  # noqa: N802 - Jinja's
+        self.write("(")
+        self._weighed(self.visit, node.expr, frame)
+        for part in node.ops:
+            self.write(f" {operators[part.op]} ")
+            self._weighed(self.visit, part.expr, frame)
+        self.write(")")
+
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802 - Jinja's
+        if isinstance(node.arg, nodes.Slice):
+            self._weighed(super().visit_Getitem, node, frame)
+        else:
+            super().visit_Getitem(node, frame)
 
     def visit_List(self, node: nodes.List, frame: Frame) -> None:  # noqa: N802 - Jinja's
         self._weighed(super().visit_List, node, frame)
@@ -129,6 +144,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         for name in ("lipsum", "cycler", "joiner"):
             del self.globals[name]
         self.filters = {**bounded_filters(asynchronous=asynchronous), ROUNDS: rounds}
+        self.tests = bounded_tests()
 
     settled = staticmethod(settled)
 
@@ -182,9 +198,10 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def call(__self, __context: Context, __obj: Value, *args: Value, **kwargs: Value) -> Value:  # noqa: N805
         """Calls what a template calls; each call costs."""
         charge(__context, 1)
-        if getattr(__obj, "__name__", "") == "replace":
-            owner = getattr(__obj, "__self__", None)
-            if isinstance(owner, str):
+        owner = getattr(__obj, "__self__", None)
+        if isinstance(owner, (str, list, tuple, dict)):
+            settled(__context, owner)
+            if isinstance(owner, str) and __obj.__name__ == "replace":
                 check_replace(owner, *args[:2])
         return settled(__context, super().call(__context, __obj, *args, **kwargs))
 
