@@ -42,6 +42,7 @@ class Index:
         self._scorer: bm25s.BM25 | None = None
         if self._ids:
             ids = [[self._ids[word] for word in each] for each in tokens]
+            bm25s.logger.setLevel("WARNING")  # it tells of every index, at a level of its own
             self._scorer = bm25s.BM25(dtype="float64")
             self._scorer.index((ids, self._ids), show_progress=False)
 
