@@ -13,6 +13,7 @@ import pytest
 import orglab
 from orglab.cli.values import overrides_of
 from orglab.engine.graph.check import check_file
+from orglab.engine.study.experiment import check_experiment, kind_of
 from orglab.results.export import export
 
 REPO = Path(__file__).parents[2]
@@ -55,6 +56,9 @@ def test_a_command_names_what_is_there(command: str) -> None:
     files += [value.partition("=")[2] for value in values_of(words, "--input") if "table=" in value]
     assert all((REPO / file).is_file() for file in files)
     for spec in [word for word in words[2:3] if word.endswith(".yaml")]:
+        if kind_of(REPO / spec) == "experiment":
+            assert [str(fault) for fault in check_experiment(REPO / spec)] == []
+            continue
         found = check_file(REPO / spec, overrides=overrides_of(values_of(words, "--set")))
         assert [str(fault) for fault in found.faults] == []
 

@@ -16,7 +16,7 @@ from orglab.engine.tools.make import make
 
 SPECS = Path(__file__).parents[2] / "specs"
 STUDY = SPECS / "insight-review"
-TEAMS = sorted(STUDY.glob("*.yaml"))
+TEAMS = [path for path in sorted(STUDY.glob("*.yaml")) if not path.stem.startswith("experiment")]
 TABLES = sorted((STUDY / "data").glob("*.csv"))
 WITH_REVIEWER = (
     "validator",
