@@ -26,7 +26,7 @@ _BOUNDARY = 1e-5
 #: Powell first: lbfgs raises on singular matrices in half the fits (STATISTICS.md).
 _OPTIMISERS = ("powell", "nm", "cg")
 #: With crossed judges the fit is one dense problem: so many random effects are the limit.
-MOST_COLUMNS = 500
+MOST_COLUMNS = 150
 #: And of so many units where units are the only groups.
 MOST_UNITS = 2500
 

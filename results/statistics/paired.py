@@ -110,17 +110,14 @@ def paired_t(first: Values, second: Values, level: float = 0.95) -> PairedTest:
         ValueError: The two are not of one length, or hold missing values.
     """
     one, other = as_floats(first), as_floats(second)
-    d = differences(one, other)
+    rounded = differences(one, other)
+    d = one - other
     if len(d) < 2:
         return _too_few(d)
     mean, scale = float(np.mean(d)), largest(one, other)
     sd = standard_deviation(d, scale)
     if not sd:
-        why = "all differences are 0" if mean == 0 else "the differences are constant to rounding"
-        both = d_av(one, other)
-        return PairedTest(
-            n=len(d), difference=mean, sd=0.0, d_av=both, why=f"no variation: {why}, so no test"
-        )
+        return _constant(0.0 if not rounded.any() else mean, d, d_av(one, other))
     return _tested(d, sd, d_av(one, other), level)
 
 
@@ -128,6 +125,12 @@ def _too_few(d: Floats) -> PairedTest:
     if len(d) == 0:
         return PairedTest(n=0, difference=None, why="no pair has both values")
     return PairedTest(n=1, difference=float(d[0]), why="one pair only: no test")
+
+
+def _constant(mean: float, d: Floats, average: float | None) -> PairedTest:
+    what = "the differences are constant to rounding" if mean else "all differences are 0"
+    why = f"no variation: {what}, so no test"
+    return PairedTest(n=len(d), difference=mean, sd=0.0, d_av=average, why=why)
 
 
 def _tested(d: Floats, sd: float, average: float | None, level: float) -> PairedTest:

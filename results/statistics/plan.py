@@ -1,0 +1,234 @@
+"""What an experiment's ``analysis`` asks for, as the statistics read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
+
+from orglab.results.statistics.faults import PlanFault
+from orglab.results.statistics.wilcoxon import Zeros
+
+__all__ = [
+    "AnalysisPlan",
+    "Contrast",
+    "DosePlan",
+    "DraftsPlan",
+    "EquivalencePlan",
+    "FollowupsPlan",
+    "MixedPlan",
+    "SubsetPlan",
+    "plan_of",
+]
+
+JSON: TypeAlias = Any
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """``arm`` minus ``reference``."""
+
+    arm: str
+    reference: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FollowupsPlan:
+    """Further outcomes: a family of their own (``holm``), or uncorrected (``none``)."""
+
+    outcomes: tuple[str, ...]
+    correct: Literal["holm", "none"] = "holm"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixedPlan:
+    """A mixed model of one outcome, with units as random intercepts."""
+
+    outcome: str
+    random: Literal["unit"] = "unit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DosePlan:
+    """Dose-response of ``outcome`` on ``dose`` within an arm.
+
+    ``randomised``: the dose was drawn by chance (a seeded coin), not chosen by a role, so that the
+    slope is causal.
+    """
+
+    outcome: str
+    dose: str
+    within: str
+    covariates: tuple[str, ...] = ()
+    randomised: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftsPlan:
+    """Second draft of a role against its first; first draft against the report of arm ``against``."""
+
+    role: str
+    measures: tuple[str, ...]
+    against: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetPlan:
+    """Units whose runs under ``arm`` meet ``where``."""
+
+    arm: str
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EquivalencePlan:
+    """The margin of equivalence: in d_z, or in the outcome's units."""
+
+    margin_dz: float | None = None
+    margin: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisPlan:
+    """The whole plan: the fields of an experiment's ``analysis``, and how it is computed.
+
+    Attributes:
+        contrasts: Arms compared, arm minus reference.
+        primary: Outcomes of the primary family; with all contrasts they are one Holm family.
+        composites: Means of other outcomes.
+        followups: Further outcomes.
+        robust: Wilcoxon beside every t, or None.
+        zeros: What Wilcoxon does with differences of zero.
+        covariates: Outcomes or run columns partialled out, one by one and together.
+        leave_one_out: ``judge``, ``unit``.
+        mixed: Mixed models.
+        dose: Dose-responses.
+        drafts: Comparisons of drafts.
+        subsets: Subsets, by name.
+        equivalence: Margins.
+        by: Columns by whose values the effect is split.
+        bounds: Lowest and highest possible value by outcome, for the worst case of what is missing.
+        seed: Seed of the bootstrap.
+        resamples: Resamples of the bootstrap.
+        level: Confidence of intervals.
+        alpha: Level of tests.
+    """
+
+    contrasts: tuple[Contrast, ...]
+    primary: tuple[str, ...]
+    composites: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    followups: FollowupsPlan | None = None
+    robust: Literal["wilcoxon"] | None = "wilcoxon"
+    zeros: Zeros = "wilcox"
+    covariates: tuple[str, ...] = ()
+    leave_one_out: tuple[Literal["judge", "unit"], ...] = ()
+    mixed: tuple[MixedPlan, ...] = ()
+    dose: tuple[DosePlan, ...] = ()
+    drafts: tuple[DraftsPlan, ...] = ()
+    subsets: Mapping[str, SubsetPlan] = field(default_factory=dict)
+    equivalence: EquivalencePlan | None = None
+    by: tuple[str, ...] = ()
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    seed: int = 0
+    resamples: int = 1000
+    level: float = 0.95
+    alpha: float = 0.05
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The outcomes of the headline rows, each once."""
+        more = self.followups.outcomes if self.followups else ()
+        return tuple(dict.fromkeys((*self.primary, *more)))
+
+
+def plan_of(
+    analysis: Mapping[str, JSON], composites: Mapping[str, Sequence[str]] | None = None
+) -> AnalysisPlan:
+    """Reads the ``analysis`` block of an experiment (its normal form: plain data).
+
+    Where one thing is asked for (``mixed``, ``dose``, ``drafts``, ``by``, …) a list of them may stand too.
+
+    Raises:
+        PlanFault: A key is unknown or missing, or a value is none of those allowed.
+    """
+    known = dict(analysis)
+    _closed(AnalysisPlan, known, "analysis")
+    plan: dict[str, JSON] = {name: known[name] for name in _PLAIN if name in known}
+    plan |= {name: _names(known.get(name)) for name in ("covariates", "leave_one_out", "by")}
+    plan["contrasts"] = tuple(_contrast(pair) for pair in known.get("contrasts") or ())
+    plan["primary"] = _names(known.get("primary"))
+    for name, kind in _LISTS.items():
+        plan[name] = tuple(_part(kind, part, name) for part in _listed(known.get(name)))
+    for name, one in _PARTS.items():
+        found = known.get(name)
+        plan[name] = None if found is None else _part(one, found, name)
+    plan["subsets"] = {
+        name: _part(SubsetPlan, part, f"subsets.{name}")
+        for name, part in (known.get("subsets") or {}).items()
+    }
+    plan["bounds"] = {
+        name: (low, high) for name, (low, high) in (known.get("bounds") or {}).items()
+    }
+    plan["composites"] = dict(composites or known.get("composites") or {})
+    made = AnalysisPlan(**plan)
+    _check(made)
+    return made
+
+
+_PLAIN = ("robust", "zeros", "seed", "resamples", "level", "alpha")
+_LISTS: Mapping[str, type] = {"mixed": MixedPlan, "dose": DosePlan, "drafts": DraftsPlan}
+_PARTS: Mapping[str, type] = {"followups": FollowupsPlan, "equivalence": EquivalencePlan}
+
+
+def _check(plan: AnalysisPlan) -> None:
+    if not plan.contrasts or not plan.primary:
+        raise PlanFault("analysis: contrasts and primary name one thing at least")
+    _allowed("robust", plan.robust, ("wilcoxon", None))
+    _allowed("zeros", plan.zeros, get_args(Zeros))
+    for name in plan.leave_one_out:
+        _allowed("leave_one_out", name, ("judge", "unit"))
+    if plan.followups:
+        _allowed("followups.correct", plan.followups.correct, ("holm", "none"))
+    for part in plan.mixed:
+        _allowed("mixed.random", part.random, ("unit",))
+    margins = plan.equivalence
+    if margins and (margins.margin is None) == (margins.margin_dz is None):
+        raise PlanFault("analysis.equivalence: give margin_dz or margin")
+
+
+def _allowed(name: str, value: JSON, allowed: Sequence[JSON]) -> None:
+    if value not in allowed:
+        texts = ", ".join(str(one) for one in allowed)
+        raise PlanFault(f"analysis.{name}: {value!r} is none of {texts}")
+
+
+def _contrast(pair: JSON) -> Contrast:
+    if isinstance(pair, str) or len(pair) != 2:
+        raise PlanFault(f"analysis.contrasts: {pair!r} is no pair [arm, reference]")
+    return Contrast(arm=pair[0], reference=pair[1])
+
+
+def _closed(kind: type, given: Mapping[str, JSON], where: str) -> None:
+    allowed = [part.name for part in fields(kind)]
+    unknown = [name for name in given if name not in allowed]
+    if unknown:
+        raise PlanFault(f"{where}: unknown {', '.join(unknown)}; there are {', '.join(allowed)}")
+
+
+def _part(kind: type[Part], given: Mapping[str, JSON], where: str) -> Part:
+    _closed(kind, given, f"analysis.{where}")
+    try:
+        return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
+    except TypeError as error:
+        raise PlanFault(f"analysis.{where}: {error}") from None
+
+
+def _names(value: JSON) -> tuple[str, ...]:
+    return tuple(_listed(value))
+
+
+def _listed(value: JSON) -> Sequence[JSON]:
+    if value is None:
+        return ()
+    return list(value) if isinstance(value, list | tuple) else [value]
