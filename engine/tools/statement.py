@@ -58,7 +58,8 @@ class Figure(NamedTuple):
     """A quantity or a code.
 
     Attributes:
-        kind: What it is a figure of: a unit (``GB``), or the word before it (``rtx``); "" unknown.
+        kind: What it is a figure of: a unit (``GB``), or the word before it (``rtx``), or the one
+            after it where that says nothing; "" unknown.
         value: A number in that unit, or the code (``13620h``).
         written: As it stands in the text, folded.
         converted: It was given in another unit, so that it may be rounded.
@@ -131,7 +132,7 @@ def _figures(tokens: Sequence[str]) -> tuple[list[Figure], set[int]]:
     found: list[Figure] = []
     used: set[int] = set()
     for place, token in enumerate(tokens):
-        if place in used or not any(sign.isdigit() for sign in token):
+        if place in used or not _digits(token):
             continue
         figure, length = _figure(tokens, place)
         found.append(figure)
@@ -143,7 +144,8 @@ def _figure(tokens: Sequence[str], place: int) -> tuple[Figure, int]:
     token = tokens[place]
     after = tokens[place + 1] if place + 1 < len(tokens) else ""
     before = tokens[place - 1] if place else ""
-    kind = "" if _weightless(before) or before in UNITS else stem(before)
+    beside = [before, "" if _digits(after) else after]
+    kind = next((stem(each) for each in beside if _names(each)), "")
     match = _NUMBER.fullmatch(token)
     if match is not None:
         number, suffix = float(match[1].replace(",", "")), match[2]
@@ -160,8 +162,17 @@ def _figure(tokens: Sequence[str], place: int) -> tuple[Figure, int]:
     return Figure(kind, token, token), 1
 
 
+def _digits(token: str) -> bool:
+    return any(sign.isdigit() for sign in token)
+
+
+def _names(token: str) -> bool:
+    """The token can tell what a figure beside it is a figure of."""
+    return not _weightless(token) and token not in UNITS and token not in _MODELS
+
+
 def _weightless(token: str) -> bool:
-    return not token or token in STOP_WORDS or token in REPORTING or _negation(token)
+    return not token or token in STOP_WORDS or _negation(token)
 
 
 def _negation(token: str) -> bool:

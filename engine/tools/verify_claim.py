@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from orglab.engine.tools.bm25 import Index
 from orglab.engine.tools.records import Passage, RecordStore, texts_of
 from orglab.engine.tools.records_tool import RecordsTool
-from orglab.engine.tools.statement import Figure, Statement, agree, read_statement
+from orglab.engine.tools.statement import REPORTING, Figure, Statement, agree, read_statement
 from orglab.engine.tools.stems import stem
 from orglab.engine.tools.table_tool import arguments_schema, text
 from orglab.evaluators.text import sentences
@@ -138,8 +138,10 @@ class VerifyClaim(RecordsTool):
         }
 
     def _states(self, text: str) -> Statement:
+        """The claim; words that tell who says a thing count only where there are no others."""
         ignored = frozenset(word.casefold() for word in self.ignore)
-        return read_statement(text, self._same(), ignored)
+        states = read_statement(text, self._same(), ignored | REPORTING)
+        return states if states.stems else read_statement(text, self._same(), ignored)
 
     def _read(self, store: RecordStore, fields: Sequence[str]) -> _Store:
         same = self._same()

@@ -24,6 +24,7 @@ STORE: Sequence[Mapping[str, JSON]] = [
             "refresh_rate": "144 Hz",
             "weight": "2.30 kg",
             "price": "1,318.99 US dollars",
+            "customers": "8 customer reviews",
         },
     },
     {"id": "r1", "product": "F15", "says": "The fans are very loud under load. It weighs a lot."},
@@ -72,6 +73,8 @@ def verify(tmp_path: Path) -> Any:
         ("The fan is quiet.", "unsupported", "r1"),
         ("The battery lasts 3 hours.", "supported", "r2"),
         ("The battery lasts 8 hours.", "contradicted", "r2"),
+        ("It has 8 customer reviews.", "supported", "F15"),
+        ("It has 12 customer reviews.", "contradicted", "F15"),
         ("There is no coil whine.", "supported", "r3"),
         ("There is coil whine.", "unsupported", "r3"),
         ("The trackpad rattles.", "unsupported", None),
@@ -172,7 +175,7 @@ async def test_the_same_claim_gives_the_same(verify: Any) -> None:
         ("$1,318.99 or 30%", [("USD", 1318.99), ("%", 30.0)]),
         ("2560 x 1600", [("", "2560x1600")]),
         ("90 minutes", [("hour", 1.5)]),
-        ("the 3 fans", [("", 3.0)]),
+        ("the 3 fans and 2 of them", [("fan", 3.0), ("", 2.0)]),
     ],
 )
 def test_figures(text: str, figures: Sequence[tuple[str, JSON]]) -> None:
