@@ -25,10 +25,14 @@ class Measurer:
         judging: Lets evaluators ask models.
         store: Holds the runs and takes the scores.
         uses: What is measured.
+        anew: What was measured before is measured again.
     """
 
-    def __init__(self, judging: Judging, uses: Sequence[EvaluatorUse]) -> None:
+    def __init__(
+        self, judging: Judging, uses: Sequence[EvaluatorUse], *, anew: bool = False
+    ) -> None:
         self.judging = judging
+        self.anew = anew
         self.store: Store = judging.store
         self.uses = uses
 
@@ -64,8 +68,8 @@ class Measurer:
             await self.store.add_scores(run_id, *_key(use), result.scores, result.error)
 
     def _missing(self, run_id: str) -> list[EvaluatorUse]:
-        if not self.uses:
-            return []
+        if not self.uses or self.anew:
+            return list(self.uses)
         known = {(each.evaluator, each.arguments) for each in self.store.evaluations(run_id)}
         return [use for use in self.uses if _key(use) not in known]
 

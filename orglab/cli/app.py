@@ -10,6 +10,7 @@ import sys
 
 import typer
 
+from orglab.cli.again import evaluate, explain
 from orglab.cli.author import check, graph, models, new, render, schema
 from orglab.cli.compare import compare
 from orglab.cli.differing import GATE, diff
@@ -35,8 +36,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for command in (check, graph, render, diff, run, show, compare, export, schema, new, models):
+for command in (
+    check,
+    graph,
+    render,
+    diff,
+    run,
+    show,
+    compare,
+    evaluate,
+    export,
+    schema,
+    new,
+    models,
+):
     app.command()(command)
+app.command("explain-call")(explain)
 
 
 def main() -> None:
