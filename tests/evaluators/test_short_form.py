@@ -42,7 +42,7 @@ def test_three_forms(item: Any, use: Any) -> None:
         ({"a": 1, "b": 2}, "is no evaluator: write name"),
         ({"usage": 3}, "usage takes no argument"),
         ({"contain": "x"}, "no evaluator 'contain' is installed; did you mean 'contains'"),
-        ({"zzz": "x"}, "installed are: approvals, columns_exist"),
+        ({"zzz": "x"}, "installed are: approvals, claims_verified"),
     ],
 )
 def test_what_is_no_evaluator_is_told(item: Any, match: str) -> None:
