@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import bm25s  # type: ignore[import-untyped]  # it has no types
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,8 +38,10 @@ class Index:
         self.size = len(texts)
         vocabulary = sorted({word for each in tokens for word in each})
         self._ids = {word: place for place, word in enumerate(vocabulary)}
-        self._scorer: bm25s.BM25 | None = None
+        self._scorer: Any = None
         if self._ids:
+            import bm25s  # type: ignore[import-untyped]  # untyped, and slow to import: only who searches waits
+
             ids = [[self._ids[word] for word in each] for each in tokens]
             bm25s.logger.setLevel("WARNING")  # it tells of every index, at a level of its own
             self._scorer = bm25s.BM25(dtype="float64")
