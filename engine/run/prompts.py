@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from jinja2 import TemplateError
 
 from orglab.engine.graph.templates import compiled, references
+from orglab.engine.run.fault import TurnFailed
 from orglab.engine.run.identity import canonical
 from orglab.engine.spec.model import Role, Topology
 
@@ -30,8 +31,11 @@ _RENDER_FAULTS = (
 """What a template can raise on values that its author did not think of."""
 
 
-class RenderFailed(Exception):
+class RenderFailed(TurnFailed):
     """Raised when a template fails on the values it was given; the text says which and why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("prompt", message)
 
 
 class _Shown(dict[str, JSON]):
@@ -78,9 +82,15 @@ class Prompter:
         self._templates = topology.templates
 
     def engine(self, name: str, variables: Mapping[str, JSON]) -> str:
-        """One of the engine's own templates, rendered."""
-        text = self._templates.get(name)
-        return compiled(text if text is not None else _shipped(name)).render(variables).strip()
+        """One of the engine's own templates, rendered.
+
+        Raises:
+            RenderFailed: An overriding template fails on the values it was given.
+        """
+        try:
+            return compiled(self._text(name)).render(variables).strip()
+        except _RENDER_FAULTS as fault:
+            raise RenderFailed(f"the template {name} could not be rendered: {fault}") from fault
 
     async def system(self, role: Role, variables: Mapping[str, JSON], gate: ToolGate) -> str:
         """The system text of a role, "" where it has none."""

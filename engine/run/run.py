@@ -17,6 +17,7 @@ from orglab.engine.run.checks import CheckRunner
 from orglab.engine.run.copies import Copy, output_id
 from orglab.engine.run.desk import Desk
 from orglab.engine.run.draws import draw_models
+from orglab.engine.run.fault import TurnFailed
 from orglab.engine.run.flow import Delivery, Emit, Flow, FlowPlan, InboxItem
 from orglab.engine.run.identity import CallCounter, digest
 from orglab.engine.run.meter import LimitReached, Meter, Spent
@@ -25,7 +26,7 @@ from orglab.engine.run.review import Reviewer
 from orglab.engine.run.speaking import Speaking, readable
 from orglab.engine.run.state import RunState
 from orglab.engine.run.toolbox import Toolbox
-from orglab.engine.run.turn import Sharing, Turn, TurnFailed, TurnRunner
+from orglab.engine.run.turn import Sharing, Turn, TurnRunner
 from orglab.engine.spec.confine import confined_file
 from orglab.engine.spec.model import AuthorityLink
 from orglab.providers.reply import Reading

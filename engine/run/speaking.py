@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 from orglab.engine.run.copies import Copies, Copy
 from orglab.engine.run.desk import Seat
+from orglab.engine.run.fault import TurnFailed
 from orglab.engine.run.flow import InboxItem
 from orglab.engine.run.meter import Spent
-from orglab.engine.run.prompts import Prompter, RenderFailed, ToolGate
+from orglab.engine.run.prompts import Prompter, ToolGate
 from orglab.engine.run.state import RunState
-from orglab.engine.run.turn import Turn, TurnFailed, TurnRunner
+from orglab.engine.run.turn import Turn, TurnRunner
 from orglab.engine.run.variables import ReviewSight, review_variables, turn_variables
 from orglab.providers.base import Message
 from orglab.results.journal import Entry
@@ -95,8 +96,8 @@ class Speaking:
         try:
             system = await self._prompter.system(role, variables, gate)
             prompt = await self._prompter.turn(role, variables, gate, draft_seen=sees_own)
-        except RenderFailed as fault:
-            return TurnFailed("prompt", str(fault))
+        except TurnFailed as fault:
+            return fault
         before = state.conversation(copy.name) if sees_own else []
         said = Message(role="user", content=prompt)
         return Turn(
@@ -150,11 +151,8 @@ class Speaking:
         spent = Spent()
         gate = ToolGate(self._prompt_tool(superior, position, spent), superior.role.tools)
         phase_prompt = sight.link.phases[phase].prompt
-        try:
-            system = await self._prompter.system(superior.role, variables, gate)
-            prompt = await self._prompter.review(phase_prompt, variables, gate)
-        except RenderFailed as fault:
-            raise TurnFailed("prompt", str(fault)) from fault
+        system = await self._prompter.system(superior.role, variables, gate)
+        prompt = await self._prompter.review(phase_prompt, variables, gate)
         return Turn(
             copy=superior,
             visit=visit,

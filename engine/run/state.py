@@ -51,20 +51,21 @@ class RunState:
     """
 
     def __init__(self, topology: Topology, copies: Copies, journal: Journal) -> None:
+        authority = topology.authority
         self.board = Board()
         self.events: list[Event] = []
         self.verdicts: list[Verdict] = []
         self.tick = 0
         self.visits = dict.fromkeys(copies.by_name, 0)
-        self.links = {link.id: LinkState() for link in topology.authority}
+        self.links = {link.id: LinkState() for link in authority}
         self.directives: dict[str, Directive] = {}
         self.calls_of: dict[str, tuple[int, ...]] = dict.fromkeys(copies.by_name, ())
         self._exchanges: dict[str, list[tuple[str, Sequence[Message]]]] = {}
         self._journal = journal
-        self._purses = _purses(topology, copies)
-        self._stakes = {link.id: link.stake for link in topology.authority if link.stake}
+        self._purses = _purses(authority, copies)
+        self._stakes = {link.id: link.stake for link in authority if link.stake}
         self._links_of = {
-            name: [link for link in topology.authority if copy.role.name in link.targets]
+            name: [link for link in authority if copy.role.name in link.targets]
             for name, copy in copies.by_name.items()
         }
 
@@ -93,8 +94,9 @@ class RunState:
         return self.visits[copy]
 
     def stake(self, copy: str) -> float | None:
-        """The points of a copy, None where nothing is staked on it."""
-        return self._purses.get(copy)
+        """The points of a copy, None where nothing is staked on it; whole ones as whole numbers."""
+        points = self._purses.get(copy)
+        return int(points) if points is not None and points.is_integer() else points
 
     def conversation(self, copy: str) -> list[Message]:
         """The copy's earlier turns, as conversation turns."""
@@ -167,13 +169,13 @@ class RunState:
         self.emit("withdrawn", output=output)
 
 
-def _purses(topology: Topology, copies: Copies) -> dict[str, float]:
+def _purses(authority: Sequence[AuthorityLink], copies: Copies) -> dict[str, float]:
     purses: dict[str, float] = {}
-    for link in topology.authority:
+    for link in authority:
         if link.stake is None:
             continue
         for copy in copies.of(link.targets):
-            purses[copy.name] = purses.get(copy.name, 0.0) + link.stake.start
+            purses[copy.name] = purses.get(copy.name, 0.0) + float(link.stake.start)
     return purses
 
 

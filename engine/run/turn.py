@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from orglab.engine.run.copies import Copy
 from orglab.engine.run.desk import Seat
+from orglab.engine.run.fault import TurnFailed
 from orglab.engine.run.identity import (
     CallCounter,
     canonical,
@@ -47,14 +48,6 @@ __all__ = [
 ]
 
 JSON: TypeAlias = Any
-
-
-class TurnFailed(Exception):
-    """Raised when a turn gives no output. ``kind`` names the fault."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 class NotTheRecordedCall(Exception):
@@ -224,8 +217,12 @@ class TurnRunner:
             )
         kept = {
             **body,
-            **{"copy": turn.copy.name, "role": turn.copy.role.name, "purpose": turn.purpose},
-            **{"visit": turn.visit, "waiting_seconds": 0.0, "attempts": 0},
+            "copy": turn.copy.name,
+            "role": turn.copy.role.name,
+            "purpose": turn.purpose,
+            "visit": turn.visit,
+            "waiting_seconds": 0.0,
+            "attempts": 0,
         }
         entry = Entry(position=position, kind="call", identity=request.identity, body=kept)
         await self.journal.keep(entry)

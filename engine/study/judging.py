@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 from orglab.engine.run.copies import Copy
 from orglab.engine.run.desk import Desk, Desks
+from orglab.engine.run.fault import TurnFailed
 from orglab.engine.run.identity import CallCounter, canonical, digest
 from orglab.engine.run.meter import Meter
 from orglab.engine.run.prompts import Prompter
 from orglab.engine.run.toolbox import Toolbox
-from orglab.engine.run.turn import Turn, TurnFailed, TurnRunner
+from orglab.engine.run.turn import Turn, TurnRunner
 from orglab.engine.spec.build import model_of
 from orglab.engine.spec.fault import path_text
 from orglab.engine.spec.model import Limits, Model, Role, Topology

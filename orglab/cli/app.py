@@ -16,6 +16,7 @@ from orglab.cli.compare import compare
 from orglab.cli.differing import GATE, diff
 from orglab.cli.look import export, show
 from orglab.cli.running import run
+from orglab.engine.run.turn import NotTheRecordedCall
 from orglab.engine.spec.fault import SpecError
 from orglab.engine.study.experiment import UndeclaredDifference
 from orglab.engine.study.units import UnitError
@@ -64,7 +65,7 @@ def main() -> None:
         _tell(list(error.faults))
     except UndeclaredDifference as error:
         _tell(list(error.lines), GATE)
-    except (StoreError, StudyLocked, OSError, ValueError) as error:
+    except (NotTheRecordedCall, StoreError, StudyLocked, OSError, ValueError) as error:
         _tell([str(error)])
 
 

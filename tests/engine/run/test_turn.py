@@ -282,3 +282,17 @@ async def test_seeds_units_and_replicates_change_the_sampling_seed(team: Make, p
             run = await play(made, {}, unit=unit, seed=seed)
             seeds.add(run.requests[0].seed)
     assert len(seeds) == 4
+
+
+async def test_a_template_of_the_author_that_fails_fails_the_turn(team: Make, play: Make) -> None:
+    """A prompt, or an overridden template of the engine, that cannot be rendered on its values."""
+    broken = {"prompt": "{{ topic.no.such }}"}
+    run = await play(team({"a": broken}, [], "a"), {})
+    assert run.outcome.status == "failed"
+    assert run.outcome.reason.startswith("a: prompt: the prompt could not be rendered")
+    boss = {"from": "boss", "to": "a", "kind": "authority", "cap": 1}
+    templates = {"powers": "{{ cap.no.such }}"}
+    made = team(["a", "boss"], [boss], "a", templates=templates)
+    run = await play(made, {})
+    assert run.outcome.status == "failed"
+    assert "template powers" in run.outcome.reason
