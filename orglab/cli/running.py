@@ -31,37 +31,43 @@ REASONS = 3
 """So many reasons of failed and stopped runs are told at the end."""
 
 
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, or two teams.")
+]
+Inputs = Annotated[
+    list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
+]
+Units = Annotated[
+    Path | None, typer.Option(help="A file of units: .jsonl, .json, .csv or .parquet.")
+]
+Replicates = Annotated[int | None, typer.Option(min=1, help="Runs of each unit.")]
+Seed = Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")]
+Models = Annotated[Path | None, typer.Option(help="A catalogue in place of the spec's models.")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="path=value: changes one field of the spec.")
+]
+Out = Annotated[
+    Path | None, typer.Option(help="The study's folder.", show_default="runs/NAME-HASH")
+]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Begin anew, in a new folder beside the old one.")
+]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")]
+AtOnce = Annotated[int | None, typer.Option(min=1, help="Runs under way at once.")]
+
+
 def run(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, or two teams."),
-    ],
-    inputs: Annotated[
-        list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
-    ] = None,
-    units: Annotated[
-        Path | None, typer.Option(help="A file of units: .jsonl, .json, .csv or .parquet.")
-    ] = None,
-    replicates: Annotated[int | None, typer.Option(min=1, help="Runs of each unit.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")
-    ] = None,
-    models: Annotated[
-        Path | None, typer.Option(help="A catalogue in place of the spec's models.")
-    ] = None,
-    sets: Annotated[
-        list[str] | None, typer.Option("--set", help="path=value: changes one field of the spec.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The study's folder.", show_default="runs/NAME-HASH")
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Begin anew, in a new folder beside the old one.")
-    ] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try failed runs again.")
-    ] = False,
-    at_once: Annotated[int | None, typer.Option(min=1, help="Runs under way at once.")] = None,
+    files: Files,
+    inputs: Inputs = None,
+    units: Units = None,
+    replicates: Replicates = None,
+    seed: Seed = None,
+    models: Models = None,
+    sets: Sets = None,
+    out: Out = None,
+    fresh: Fresh = False,
+    retry_failed: RetryFailed = False,
+    at_once: AtOnce = None,
 ) -> None:
     """Runs a team or an experiment; the same command again goes on where it stopped.
 
