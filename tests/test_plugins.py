@@ -56,9 +56,23 @@ print(json.dumps(asyncio.run(main())))
 """
 
 
+TEAM = """\
+kind: topology
+version: 1
+name: parrots
+inputs: {topic: {type: string}}
+models: {parrot: {provider: echo, model: parrot, prefix: "> ", params: {upper: true}}}
+tools: {dice: {use: dice, with: {seed: 7}}}
+roles:
+  writer: {prompt: "{{ topic }}: {{ tool.dice(dice=2) }}", tools: [dice]}
+output: writer
+evaluators: [{shouting: {max: 1}}]
+"""
+
+
 @pytest.fixture(scope="module")
-def used(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The package installed apart from ours, and what using its plugins gave."""
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package, installed apart from ours."""
     folder = tmp_path_factory.mktemp("plugin")
     source = shutil.copytree(
         PACKAGE, folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info")
@@ -67,8 +81,26 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Any:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     offline = ["--no-index", "--no-deps", "--no-build-isolation", "--target", str(target)]
     _run([*pip, *offline, str(source)], folder)
-    said = _run([sys.executable, "-c", USE_THEM], folder, str(target))
-    return json.loads(said)
+    return target
+
+
+@pytest.fixture(scope="module")
+def used(installed: Path) -> Any:
+    """What using the package's plugins gave."""
+    return json.loads(_run([sys.executable, "-c", USE_THEM], installed.parent, str(installed)))
+
+
+def test_a_spec_uses_them(installed: Path, tmp_path: Path) -> None:
+    """A team on the foreign model, tool and measure, from the command line alone."""
+    (tmp_path / "team.yaml").write_text(TEAM, encoding="utf-8")
+    orglab = [sys.executable, "-m", "orglab"]
+    _run([*orglab, "check", "team.yaml"], tmp_path, str(installed))
+    ran = [*orglab, "run", "team.yaml", "--input", "topic=tea", "--out", "study"]
+    assert "shouting" in _run(ran, tmp_path, str(installed))
+    shown = _run([*orglab, "export", "study", "--to", "jsonl"], tmp_path, str(installed))
+    outputs = next(line for line in shown.splitlines() if line.endswith("outputs.jsonl"))
+    text = (tmp_path / outputs).read_text(encoding="utf-8")
+    assert "> TEA:" in text
 
 
 def _run(command: list[str], folder: Path, *first: str) -> str:

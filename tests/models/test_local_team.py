@@ -1,0 +1,63 @@
+"""A team on real data with the real local model: whole, valid, and the same again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from orglab.results.reader import Reader
+from orglab.results.records import RunRecord
+from orglab.results.transcript import transcript_text
+
+pytest.importorskip("llama_cpp", reason="the local model needs orglab[llama]")
+
+ROOT = Path(__file__).parents[2]
+STUDY = ROOT / "specs/insight-review"
+REPLICATES = 2
+
+
+def run(folder: Path) -> list[RunRecord]:
+    """The README's command, as a person would type it; the records it left."""
+    command = [
+        *(str(Path(sys.executable).parent / "orglab"), "run"),
+        str(STUDY / "skeptic-checked.yaml"),
+        *("--models", str(ROOT / "specs/models/local.yaml")),
+        *("--input", f"table={STUDY / 'data/films.csv'}"),
+        *("--input", "question=Which columns move together?"),
+        *("--replicates", str(REPLICATES), "--seed", "7", "--out", str(folder)),
+    ]
+    env = {**os.environ, "COLUMNS": "120"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stdout + done.stderr  # a stopped run is a true end
+    with Reader(folder) as reader:
+        return [reader.record(row.id) for row in list(reader.runs())]
+
+
+@pytest.mark.models
+@pytest.mark.timeout(1500)
+def test_a_real_model_runs_the_team_and_the_same_seeds_give_the_same(tmp_path: Path) -> None:
+    """Every reply is valid against its schema; two runs of the same seeds have equal events."""
+    first, second = run(tmp_path / "first"), run(tmp_path / "second")
+    assert len(first) == len(second) == REPLICATES
+    for record, again in zip(first, second, strict=True):
+        assert record.events == again.events
+        assert [call.text for call in record.calls] == [call.text for call in again.calls]
+        assert record.status in ("completed", "stopped"), record.reason
+        assert not any(call.simulated for call in record.calls)
+        for output in record.outputs:
+            schema = next(
+                call.request["schema"]
+                for call in record.calls
+                if call.role == output.role and call.request["schema"]
+            )
+            Draft202012Validator(schema).validate(output.value)
+        page = transcript_text(record, width=100)
+        assert "explorer" in page
+        assert "SIMULATED" not in page
+    seeds = {record.calls[0].request["seed"] for record in first}
+    assert len(seeds) == REPLICATES
