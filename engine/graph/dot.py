@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orglab.engine.graph.diagram import Diagram, DiagramEdge, DiagramNode
+from orglab.results.plain import visible
 
 __all__ = ["dot_text"]
 
@@ -42,5 +43,5 @@ def _edge(edge: DiagramEdge) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = visible(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -34,7 +34,8 @@ def graph_json(diagram: Diagram) -> str:
         "nodes": [_node(node) for node in diagram.nodes],
         "edges": [_edge(edge) for edge in diagram.edges],
     }
-    return json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    # printed on terminals too, which a stranger's control characters must not steer
+    return json.dumps(whole, ensure_ascii=True, allow_nan=False, indent=2) + "\n"
 
 
 def read_graph_json(text: str) -> nx.MultiDiGraph[str]:

@@ -22,6 +22,7 @@ from orglab.engine.study.experiment import UndeclaredDifference
 from orglab.engine.study.units import UnitError
 from orglab.results.commit import StoreError
 from orglab.results.lock import StudyLocked
+from orglab.results.plain import visible
 
 __all__ = ["WRONG", "app", "main"]
 
@@ -71,5 +72,5 @@ def main() -> None:
 
 def _tell(lines: list[str], code: int = WRONG) -> None:
     for line in lines:
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"{visible(line)}\n")  # a fault quotes what a stranger wrote
     sys.exit(code)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from orglab.cli.values import MOST_SEED, overrides_of
 from orglab.engine.graph.check import check_file
@@ -51,7 +52,7 @@ def check(
             continue
         checked = check_file(path, overrides=overrides_of(sets or []), models=models)
         for fault in checked.faults:
-            typer.echo(str(fault))
+            typer.echo(visible(str(fault)))
         if checked.team is not None and not checked.faults:
             typer.echo(_sound(path, checked.team))
         faulty = faulty or bool(checked.faults)
@@ -63,7 +64,7 @@ def _check_experiment(path: Path, models: Path | None) -> bool:
     """Tells the faults of an experiment, or that its arms differ as declared; whether it is faulty."""
     faults = check_experiment(path, models=models)
     for fault in faults:
-        typer.echo(str(fault))
+        typer.echo(visible(str(fault)))
     if faults:
         return True
     experiment = load_experiment(path, models=models)
@@ -157,5 +158,6 @@ def models(
         return
     table = Table("alias", "provider", "model", "parameters", title="Models", title_justify="left")
     for alias, model in shown.items():
-        table.add_row(alias, model.provider, model.model, json.dumps(dict(model.params)))
+        cells = (alias, model.provider, model.model, json.dumps(dict(model.params)))
+        table.add_row(*[Text(visible(cell)) for cell in cells])  # a stranger's: no markup
     console.print(table)

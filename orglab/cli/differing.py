@@ -62,9 +62,9 @@ def diff(
         )
     )
     if format_ == "json":
-        typer.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(found.as_json(), indent=2))  # ASCII: it may go to a terminal
     elif format_ == "markdown":
-        typer.echo(markdown_of(found))
+        typer.echo(visible(markdown_of(found)))
     else:
         _print(Console(), found)
     if found.undeclared:
@@ -81,7 +81,7 @@ def _print(console: Console, found: Comparison) -> None:
     strange = {each.where for each in found.undeclared}
     for each in found.differences:
         style = "bold red" if each.where in strange else ""
-        table.add_row(Text(each.where, style), each.kind, *_sides(each))
+        table.add_row(Text(visible(each.where), style), each.kind, *_sides(each))
     console.print(table)
     for pair in found.prompts:
         console.rule(visible(f"prompt of {pair.title}"), align="left")
