@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from jsonschema import Draft202012Validator
-
 from orglab.engine.run.identity import canonical, digest, draw
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.confine import FileRefused, confined_file, content_hash
@@ -26,6 +24,7 @@ from orglab.engine.tools.table import Form, load_table
 from orglab.providers.base import ToolError
 from orglab.providers.jsonl import JSONLinesError, read_jsonl
 from orglab.providers.strict_json import loads
+from orglab.providers.validation import checker_for
 
 __all__ = ["UnitError", "read_units", "typed_unit", "unit_content", "unit_of"]
 
@@ -222,8 +221,7 @@ def _typed(text: JSON, declared: InputField) -> JSON:
 
 
 def _misfit(value: JSON, declared: InputField) -> str:
-    fault = next(Draft202012Validator(dict(declared.schema)).iter_errors(value), None)
-    return fault.message if fault is not None else ""
+    return "; ".join(checker_for(declared.schema).faults(value, 1))
 
 
 def _find_file(
