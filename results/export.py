@@ -59,6 +59,7 @@ def export(place: Path, to: Format, out: Path) -> list[Path]:
         for table, columns in TABLES.items():
             path = out / f"{table}.{to}"
             part = path.with_name(path.name + ".part")
+            part.unlink(missing_ok=True)  # it may be a link, which writing would follow
             try:
                 write(part, columns, rows(reader, table))
                 part.replace(path)
@@ -104,6 +105,7 @@ def _write_lines(path: Path, values: Iterable[JSON]) -> None:
 
 def _write_parquet(path: Path, columns: Sequence[Column], found: Iterable[Sequence[JSON]]) -> None:
     lines = path.with_name(path.name + ".jsonl")
+    lines.unlink(missing_ok=True)
     try:
         _write_lines(lines, _flat(columns, found))
         types = {column.name: _TYPES[column.kind] for column in columns}

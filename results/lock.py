@@ -10,6 +10,8 @@ from orglab.results.commit import StoreError
 
 __all__ = ["StudyLock", "StudyLocked"]
 
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a link in a stranger's folder could name any file
+
 if sys.platform == "win32":
     import msvcrt
 
@@ -45,7 +47,7 @@ class StudyLock:
     def _open(self, study: Path) -> int:
         while True:
             try:
-                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o644)
             except OSError as error:
                 raise StoreError(f"{study} cannot be written: {error.strerror}") from error
             try:

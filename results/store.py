@@ -41,7 +41,7 @@ class Store(Reader):
 
     Raises:
         StudyLocked: Another process is writing it.
-        StoreError: It is no study, or of a later format.
+        StoreError: It is no study, of a later format, or a link.
     """
 
     def __init__(self, place: Path) -> None:
@@ -49,6 +49,7 @@ class Store(Reader):
             place.mkdir(parents=True, exist_ok=True)
         self.path = study_file(place)
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        _refuse_links(self.path)
         self._lock = StudyLock(self.path)
         try:
             self._connection = _open_to_write(self.path)
@@ -348,6 +349,13 @@ def _installed(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def _refuse_links(study: Path) -> None:
+    """A study's files are real ones: a link in a stranger's folder could name any file."""
+    for end in ("", "-wal", "-shm", "-journal"):
+        if study.with_name(study.name + end).is_symlink():
+            raise StoreError(f"{study}{end} is a link: name the folder of the real file")
 
 
 def _open_to_write(path: Path) -> sqlite3.Connection:

@@ -48,5 +48,7 @@ def export(
 ) -> None:
     """Writes a study's tables: one file each for runs, outputs, verdicts, calls, scores and more."""
     target = out or folder / "export"
+    if out is None and target.is_symlink():
+        raise typer.BadParameter(f"{target} is a link: name the folder to write to with --out")
     for path in export_tables(folder, to, target):
         typer.echo(path)
