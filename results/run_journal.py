@@ -170,16 +170,17 @@ class RunJournal:
             ValueError: A body is no strict JSON.
             StoreError: An earlier commit failed.
         """
-        rows: list[Row] = []
         for event in events:
             self.tally.event(event)
-            row = event_row(self.run, event)
-            if self._is_new(event.seq, row):
-                rows.append(row)
+        rows = [event_row(self.run, event) for event in events]
+        if self._earlier.events:
+            rows = [
+                row for event, row in zip(events, rows, strict=True) if self._is_new(event, row)
+            ]
         self._commits.add("event", rows)
 
-    def _is_new(self, seq: int, row: Row) -> bool:
-        there = self._earlier.events.get(seq)
+    def _is_new(self, event: Event, row: Row) -> bool:
+        there = self._earlier.events.get(event.seq)
         if there is not None and there != row and self.diverged is None:
-            self.diverged = seq
+            self.diverged = event.seq
         return there != row

@@ -252,8 +252,9 @@ class Flow:
     # --- taking another turn ----------------------------------------------------------------
 
     def _take_again(self, sent_back: list[str], events: list[Emit]) -> None:
-        reached = [name for name, state in self._states.items() if state.closing]
-        takers = sent_back + [name for name in reached if name not in sent_back]
+        states = self._states
+        reached = [name for name in states if states[name].closing and name not in sent_back]
+        takers = sent_back + reached
         if not takers:
             return
         lasting = [name for name in takers if not self.is_below(name, takers)]
@@ -312,7 +313,7 @@ class Flow:
                     for (link, sender), slot in state.slots.items()
                     if slot.message
                 )
-            elif all(slot.held != WAIT for slot in slots):
+            elif WAIT not in [slot.held for slot in slots]:
                 state.status = "skipped"
                 events.append(Emit("skipped", {"copy": copy.name, "why": "inputs"}))
                 self._send_skips(copy, events)
