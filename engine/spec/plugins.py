@@ -14,6 +14,7 @@ from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.marks import Marks
 from orglab.engine.spec.names import items, maps
 from orglab.engine.spec.schema import definition
+from orglab.engine.spec.secrets import secret_problems
 from orglab.engine.spec.source import Sources
 from orglab.engine.spec.words import did_you_mean, got
 from orglab.evaluators.base import OutputEvaluator
@@ -173,6 +174,7 @@ class PluginCheck:
     # -- models
 
     def _model(self, model: Mapping[str, JSON], path: SpecPath) -> None:
+        self.problems += secret_problems(model, path)
         cls = self._plugin("orglab.providers", model.get("provider"), (*path, "provider"))
         if cls is None:
             return
