@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 from scipy import special
 
-from orglab.results.statistics.arrays import ROUNDING, Floats, largest
+from orglab.results.statistics.arrays import ROUNDING, Floats, largest, standard_deviation
 from orglab.results.statistics.cells import Cells
 from orglab.results.statistics.paired import PairedTest, paired_t
 from orglab.results.statistics.pairs import pair
@@ -89,13 +89,15 @@ def _jackknife(units: Sequence[str], d: Floats, scale: float) -> tuple[LeftOut, 
     centred = d - d.mean()
     means = -centred / n
     squares = (centred**2).sum() - centred**2 - n * means**2
-    # What is left of a sum after subtracting it is rounding, not variation.
-    noise = max(ROUNDING * scale, 1e-14 * float((centred**2).sum()) ** 0.5)
     deviations = np.sqrt(np.maximum(squares, 0.0) / (n - 1))
+    # Where one unit holds nearly all variation the rest of the sum is rounding: done again from d.
+    for at in np.flatnonzero(squares <= 1e-6 * (centred**2).sum()):
+        deviations[at] = standard_deviation(np.delete(d, at), scale)
     rows = []
     for unit, shift, sd in zip(units, means.tolist(), deviations.tolist(), strict=True):
         difference = shift + float(d.mean())
-        varies = sd > noise
+        difference = difference if abs(difference) > ROUNDING * scale else 0.0
+        varies = sd > ROUNDING * scale
         d_z = difference / sd if varies else None
         p = None if d_z is None else 2 * float(special.stdtr(n - 1, -abs(d_z) * sqrt(n)))
         rows.append(LeftOut(left_out=unit, n=n, difference=difference, d_z=d_z, p=p))

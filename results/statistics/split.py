@@ -21,6 +21,8 @@ from orglab.results.statistics.where import condition
 __all__ = ["Level", "Split", "Subset", "split", "subset"]
 
 JSON: TypeAlias = Any
+Named: TypeAlias = tuple[float, str]
+"""A value as text, after the number that orders it."""
 #: A numeric column with more different values than this is cut at its median.
 _MOST_LEVELS = 8
 
@@ -126,7 +128,7 @@ def split(study: Study, plan: AnalysisPlan, column: str, outcome: str, contrast:
     for value in sorted({value for value in values.values() if value is not None}):
         keep = _keep(study, values, value)
         row = effect(study, plan, outcome, contrast, family=f"by {column}", keep=keep)
-        levels.append(Level(value=value, units=row.n, effect=row))
+        levels.append(Level(value=value[1], units=row.n, effect=row))
         pairs = pair(cells, contrast.arm, contrast.reference, keep)
         groups.append((differences(pairs.first, pairs.second), largest(pairs.first, pairs.second)))
     total = len(pair(cells, contrast.arm, contrast.reference).units)
@@ -143,7 +145,7 @@ def split(study: Study, plan: AnalysisPlan, column: str, outcome: str, contrast:
     )
 
 
-def _values(study: Study, column: str, contrast: Contrast) -> dict[tuple[str, int], str | None]:
+def _values(study: Study, column: str, contrast: Contrast) -> dict[tuple[str, int], Named | None]:
     """The value of each (unit, replicate), where its runs in both arms agree."""
     found: dict[tuple[str, int], set[JSON]] = {}
     for arm in (contrast.arm, contrast.reference):
@@ -153,22 +155,24 @@ def _values(study: Study, column: str, contrast: Contrast) -> dict[tuple[str, in
     return {key: agreed.get(key) for key in found} | _named(agreed)
 
 
-def _named(values: Mapping[tuple[str, int], JSON]) -> dict[tuple[str, int], str | None]:
+def _named(values: Mapping[tuple[str, int], JSON]) -> dict[tuple[str, int], Named | None]:
     """The values as texts; a measured number with many values is cut at its median."""
     known = [value for value in values.values() if value is not None]
     measured = all(isinstance(value, int | float) for value in known)
     if not measured or len(set(known)) <= _MOST_LEVELS:
-        return {key: None if value is None else _text(value) for key, value in values.items()}
+        return {key: None if v is None else _text(v) for key, v in values.items()}
     middle = float(np.median(known))
-    names = (f"at most {middle:g}", f"above {middle:g}")
-    return {key: None if value is None else names[value > middle] for key, value in values.items()}
+    halves = ((0.0, f"at most {middle:g}"), (1.0, f"above {middle:g}"))
+    return {key: None if v is None else halves[v > middle] for key, v in values.items()}
 
 
-def _text(value: JSON) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _text(value: JSON) -> Named:
+    if isinstance(value, int | float):
+        return float(value), f"{value:g}" if isinstance(value, float) else str(value)
+    return 0.0, str(value)
 
 
-def _keep(study: Study, values: Mapping[tuple[str, int], str | None], value: str) -> Flags:
+def _keep(study: Study, values: Mapping[tuple[str, int], Named | None], value: Named) -> Flags:
     return np.array(
         [[values.get((u, r)) == value for r in study.axes.replicates] for u in study.axes.units],
         dtype=np.bool_,

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from statsmodels.stats.multitest import multipletests
 
 from orglab.results.statistics.correction import Correction, adjusted
