@@ -114,6 +114,14 @@ class Evaluator(ABC):
             EvaluationError: It could not do its work, in words for the author.
         """
 
+    def asks(self, context: Context) -> Sequence[Mapping[str, JSON]]:  # noqa: ARG002 - most ask none
+        """The entries of the models that it will ask, for who counts the cost beforehand.
+
+        Raises:
+            EvaluationError: As in ``prepare``.
+        """
+        return ()
+
     @abstractmethod
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
         """Measures ``run``.

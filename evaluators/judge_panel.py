@@ -86,6 +86,14 @@ class JudgePanel(Evaluator):
         """
         _read(self.file, context)
 
+    def asks(self, context: Context) -> Sequence[Mapping[str, JSON]]:
+        """The judges' models.
+
+        Raises:
+            EvaluationError: The panel's document is wrong.
+        """
+        return list(_read(self.file, context).judges.values())
+
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
         """Asks every judge.
 

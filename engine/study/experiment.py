@@ -21,6 +21,7 @@ from orglab.engine.run.toolbox import Toolbox
 from orglab.engine.spec.confine import FileRefused, confined_file, read_limited
 from orglab.engine.spec.fault import Fault, Problem, SpecError
 from orglab.engine.spec.marks import Mark, Marks
+from orglab.engine.spec.model import EvaluatorUse
 from orglab.engine.spec.shape import shape_problems
 from orglab.engine.spec.words import did_you_mean
 from orglab.engine.spec.yaml_reader import Document, read_bytes
@@ -28,7 +29,7 @@ from orglab.engine.study.comparison import sample_unit
 from orglab.engine.study.diff import Difference, differences, undeclared
 from orglab.engine.study.units import UnitError, read_units
 from orglab.engine.study.word_diff import changed_words
-from orglab.evaluators.base import EvaluationError
+from orglab.evaluators.base import EvaluationError, Evaluator
 
 __all__ = [
     "Experiment",
@@ -36,6 +37,7 @@ __all__ = [
     "check_experiment",
     "experiment_of_files",
     "guard",
+    "judges_of",
     "kind_of",
     "load_experiment",
 ]
@@ -179,6 +181,28 @@ def _told(found: Difference) -> str:
     return f"{found.where} ({found.kind}): {found.right!r} and {found.left!r}"
 
 
+def judges_of(experiment: Experiment) -> list[Mapping[str, JSON]]:
+    """The entries of the models that the experiment's evaluators ask."""
+    team = next(iter(experiment.arms.values()))
+    made = [(evaluator, context) for _, evaluator, context in _evaluators(team) if evaluator]
+    return [entry for evaluator, context in made for entry in evaluator.asks(context)]
+
+
+def _evaluators(
+    team: Team,
+) -> Iterator[tuple[EvaluatorUse, Evaluator | None, EvaluationContext]]:
+    """A team's evaluators on a sample unit; None for one that only a real unit can make."""
+    sample = sample_unit(team.topology)
+    resolve = resolver(team.topology.folder, sample)
+    toolbox = Toolbox(uses={}, inputs=sample.inputs, resolve=resolve)
+    context = EvaluationContext(inputs=sample.inputs, extra={})
+    for use in team.topology.evaluators:
+        try:
+            yield use, make_evaluator(use, toolbox), context
+        except ValueError:
+            yield use, None, context
+
+
 # --- loading -------------------------------------------------------------------------------------
 
 
@@ -277,18 +301,13 @@ class _Loading:
 
     def _evaluators(self, team: Team) -> None:
         """Evaluators look at what they will need before anything is run or paid for."""
-        sample = sample_unit(team.topology)
-        toolbox = Toolbox(
-            uses={}, inputs=sample.inputs, resolve=resolver(team.topology.folder, sample)
-        )
-        context = EvaluationContext(inputs=sample.inputs, extra={})
-        for index, use in enumerate(team.topology.evaluators):
+        for index, (use, evaluator, context) in enumerate(_evaluators(team)):
+            if evaluator is None:
+                continue
             try:
-                make_evaluator(use, toolbox).prepare(context)
+                evaluator.prepare(context)
             except EvaluationError as wrong:
                 self._tell(Problem(path=("evaluators", index, use.use), wrong=str(wrong)))
-            except ValueError:
-                continue  # an argument that only a unit fills in is looked at when there is one
 
     # -- contrasts, treatments, units
 

@@ -15,6 +15,7 @@ from orglab.cli.author import check, graph, models, new, render, schema
 from orglab.cli.compare import compare
 from orglab.cli.differing import GATE, diff
 from orglab.cli.look import export, show
+from orglab.cli.powering import power_of
 from orglab.cli.running import run
 from orglab.engine.run.turn import NotTheRecordedCall
 from orglab.engine.spec.fault import SpecError
@@ -54,6 +55,7 @@ for command in (
 ):
     app.command()(command)
 app.command("explain-call")(explain)
+app.command("power")(power_of)
 
 
 def main() -> None:
