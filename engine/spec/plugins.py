@@ -208,7 +208,7 @@ class PluginCheck:
             name = model.get(key)
             if not isinstance(name, str):
                 continue
-            if name.endswith(WEIGHTS):
+            if name.lower().endswith(WEIGHTS) or (key == "model" and _names_weights(model)):
                 self._weights(name, (*path, key))
             elif key != "model":
                 self._file(name, (*path, key))
@@ -295,6 +295,11 @@ class PluginCheck:
         self.problems.append(
             Problem(path=path, wrong=wrong, expected=expected, cure=cure, at_key=at_key)
         )
+
+
+def _names_weights(model: Mapping[str, JSON]) -> bool:
+    """Whether llama would take the model's name for a path, however the file is called."""
+    return model.get("provider") == "llama" and model.get("model") != "smollm2"
 
 
 def _fields(cls: type) -> list[Field[Any]]:
