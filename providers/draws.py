@@ -9,6 +9,7 @@ from typing import TypeVar
 
 __all__ = ["Draws"]
 
+_MOST = 500.0
 _T = TypeVar("_T")
 
 
@@ -47,6 +48,14 @@ class Draws:
         left = list(items)
         return [left.pop(self.below(len(left))) for _ in items]
 
+    def some(self, items: Sequence[_T], number: int) -> list[_T]:
+        """``number`` of ``items``, or all where there are fewer, in a drawn order."""
+        left = list(items)
+        for place in range(min(number, len(left))):
+            other = place + self.below(len(left) - place)
+            left[place], left[other] = left[other], left[place]
+        return left[:number]
+
     def weighted(self, weights: Mapping[_T, float]) -> _T:
         """One of the keys, each as likely as its weight; all alike where every weight is 0."""
         total = sum(weights.values())
@@ -67,3 +76,20 @@ class Draws:
         """A draw from a normal distribution (Box and Muller, 1958)."""
         radius = math.sqrt(-2.0 * math.log(1.0 - self._next()))
         return mean + sd * radius * math.cos(2.0 * math.pi * self._next())
+
+    def count(self, mean: float, spread: float = 0.0) -> int:
+        """A draw of a number of events (Knuth's method for the Poisson distribution).
+
+        Args:
+            mean: How many there are on average.
+            spread: How much the mean itself varies from draw to draw: the standard deviation of
+                its logarithm, the mean staying what it is.
+        """
+        if spread:
+            mean *= math.exp(self.normal(-spread * spread / 2.0, spread))
+        left, number = math.exp(-min(mean, _MOST)), 0
+        chance = self._next()
+        while chance > left:
+            number += 1
+            chance *= self._next()
+        return number

@@ -1,4 +1,4 @@
-"""Profiles of the simulated model: how it judges, calls tools, writes and takes its time."""
+"""Profiles of the simulated model: how it judges, calls tools, writes, revises and takes its time."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from importlib.resources import files
 import yaml
 
 from orglab.providers.base import JSON
-from orglab.providers.options import known_only, nearest
+from orglab.providers.knobs import changed, checked
+from orglab.providers.options import nearest
 
-__all__ = ["Profile", "Seconds", "Spread", "ToolHabit", "make_profile", "profile_names"]
+__all__ = [
+    "Criterion",
+    "JudgingHabit",
+    "Profile",
+    "RevisionHabit",
+    "Seconds",
+    "Spread",
+    "ToolHabit",
+    "make_profile",
+    "profile_names",
+]
 
-_ACTIONS = ("approve", "comment", "question", "revise", "reject")
-_RATES = ("foreign_columns", "looks_first", "optional", "target", "truthful")
-_GROUPS: dict[str, tuple[str, ...]] = {
-    "verdicts": _ACTIONS,
-    "tool_calls": ("mean", "max"),
-    "words": ("mean", "sd"),
-    "field_words": ("mean", "sd"),
-    "seconds": ("latency", "per_input_token", "per_output_token"),
-}
 _DEFAULT = "careful"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spread:
-    """A normal distribution of lengths, in words."""
+    """A normal distribution."""
 
     mean: float
     sd: float
@@ -40,6 +42,71 @@ class ToolHabit:
 
     mean: float
     max: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RevisionHabit:
+    """What a directive does to a draft.
+
+    Attributes:
+        kept: Share of the draft's words that stand in the next one, in their order.
+        words: Words that are added, on balance.
+        hedges: Hedges that are added, a thousand words of the draft.
+        spread: How much that number varies from one revision to another beyond pure chance:
+            standard deviation of the logarithm of its mean.
+        concessions: Sentences that say that the superior's wish was met, a revision.
+    """
+
+    kept: Spread
+    words: Spread
+    hedges: float
+    spread: float
+    concessions: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Criterion:
+    """How a judge scores one criterion, in points.
+
+    Attributes:
+        kind: Criteria of one kind share a part of a report's quality.
+        level: The score of a middling report without hedges and concessions.
+        shared: Standard deviation of the report's quality that all criteria of its kind share.
+        own: Standard deviation of the report's quality in this criterion alone.
+        noise: Standard deviation of this judge's chance.
+        hedges: What one hedge a thousand words adds (below 0: takes away).
+        concessions: What one concession adds.
+    """
+
+    kind: str
+    level: float
+    shared: float
+    own: float
+    noise: float
+    hedges: float
+    concessions: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgingHabit:
+    """How a judge scores.
+
+    Attributes:
+        severity: Taken from every score.
+        halo: Standard deviation of what a judge adds to all its scores of one report.
+        bother: How much hedges and concessions move this judge, as a multiple of what its
+            criteria say.
+        criteria: How it scores each criterion; ``other`` stands for those not named.
+    """
+
+    severity: float
+    halo: float
+    bother: float
+    criteria: Mapping[str, Criterion]
+
+    def criterion(self, name: str) -> Criterion:
+        """How it scores this criterion."""
+        return self.criteria.get(name, self.criteria["other"])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,28 +126,46 @@ class Profile:
         name: The profile's name, ``NAME+`` where a spec changed it.
         description: In words.
         verdicts: Weight of each action; only those offered count.
+        verdicts_on: Weights for outputs of a role, in place of ``verdicts``.
+        again: What is left of the weight of obliging actions once it has obliged.
+        unseen: What is left of that weight where it sees the output alone, without the board.
         target: Share of ``revise`` verdicts that name a target, where one is offered.
         tool_calls: How many tools it calls a turn.
         looks_first: Chance that it begins with a tool that shows the columns.
         foreign_columns: Chance that a column it names is not in the table.
         truthful: Chance that a figure it reports is the one a tool gave.
+        exact: Chance that a specification it passes on is the one it read.
         optional: Chance that it fills in an optional field.
-        words: Length of free text.
+        words: Length of free text, where the task does not ask for one.
+        asked_words: Length as a multiple of what the task asks for.
         field_words: Length of a text in a field.
+        vocabulary: Share of the words it knows that one text makes use of.
+        hedges: Hedges a thousand words of a first draft, by class.
+        revision: What a directive does to a draft.
+        judging: How it scores.
         seconds: The time it says it took.
     """
 
     name: str
     description: str
     verdicts: Mapping[str, float]
+    verdicts_on: Mapping[str, Mapping[str, float]]
+    again: float
+    unseen: float
     target: float
     tool_calls: ToolHabit
     looks_first: float
     foreign_columns: float
     truthful: float
+    exact: float
     optional: float
     words: Spread
+    asked_words: Spread
     field_words: Spread
+    vocabulary: float
+    hedges: Mapping[str, float]
+    revision: RevisionHabit
+    judging: JudgingHabit
     seconds: Seconds
 
 
@@ -88,7 +173,11 @@ def profile_names() -> list[str]:
     """Names of the shipped profiles, sorted."""
     folder = files("orglab.providers.profiles")
     names = (each.name for each in folder.iterdir())
-    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+    return sorted(
+        name.removesuffix(".yaml")
+        for name in names
+        if name.endswith(".yaml") and not name.startswith("_")
+    )
 
 
 def make_profile(written: JSON) -> Profile:
@@ -107,60 +196,49 @@ def make_profile(written: JSON) -> Profile:
         raise ValueError(f"profile must be a name or a mapping of knobs, not {written!r}")
     base = written.get("base", _DEFAULT)
     changes = {key: value for key, value in written.items() if key != "base"}
-    return _profile(f"{base}+", _changed(_shipped(base), _checked(changes)))
+    return _profile(f"{base}+", changed(_shipped(base), checked(changes)))
 
 
 @cache
 def _shipped(name: str) -> Mapping[str, JSON]:
+    """The knobs of a shipped profile: the common ones of ``_common.yaml``, and its own."""
     names = profile_names()
     if name not in names:
         raise ValueError(
             f"there is no profile {name!r}{nearest(str(name), names)} Shipped: {', '.join(names)}"
         )
-    text = (files("orglab.providers.profiles") / f"{name}.yaml").read_text(encoding="utf-8")
-    return _checked(yaml.safe_load(text))
+    own = _read(f"{name}.yaml")
+    base = own.pop("base", None)
+    return changed(_shipped(base) if base else checked(_read("_common.yaml")), checked(own))
 
 
-def _changed(base: Mapping[str, JSON], changes: Mapping[str, JSON]) -> dict[str, JSON]:
-    merged = dict(base)
-    for key, value in changes.items():
-        merged[key] = {**base[key], **value} if key in _GROUPS else value
-    return merged
-
-
-def _checked(written: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The knobs, each known and in its range."""
-    knobs = known_only(written, {*_RATES, *_GROUPS, "description"}, "profile")
-    for name, value in knobs.items():
-        if name in _GROUPS:
-            knobs[name] = _group(name, value)
-        elif name in _RATES:
-            _number(f"profile.{name}", value, most=1.0)
-    return knobs
-
-
-def _group(name: str, value: JSON) -> dict[str, JSON]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"profile.{name} must be a mapping of {', '.join(_GROUPS[name])}")
-    numbers = known_only(value, _GROUPS[name], f"profile.{name}")
-    for key, number in numbers.items():
-        _number(f"profile.{name}.{key}", number)
-    return numbers
-
-
-def _number(place: str, value: JSON, most: float = 1e9) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-        raise ValueError(f"{place} must be a number from 0 to {most:g}, not {value!r}")
+def _read(name: str) -> dict[str, JSON]:
+    text = (files("orglab.providers.profiles") / name).read_text(encoding="utf-8")
+    found: dict[str, JSON] = yaml.safe_load(text)
+    return found
 
 
 def _profile(name: str, knobs: Mapping[str, JSON]) -> Profile:
-    return Profile(
-        name=name,
-        description=str(knobs["description"]),
-        verdicts={action: float(knobs["verdicts"][action]) for action in _ACTIONS},
-        tool_calls=ToolHabit(**knobs["tool_calls"]),
-        words=Spread(**knobs["words"]),
-        field_words=Spread(**knobs["field_words"]),
-        seconds=Seconds(**knobs["seconds"]),
-        **{rate: float(knobs[rate]) for rate in _RATES},
-    )
+    """The profile of all knobs."""
+    made: dict[str, JSON] = dict(knobs)
+    made |= {knob: Spread(**knobs[knob]) for knob in ("words", "asked_words", "field_words")}
+    made["tool_calls"] = ToolHabit(**knobs["tool_calls"])
+    made["seconds"] = Seconds(**knobs["seconds"])
+    made["revision"] = _revision(knobs["revision"])
+    made["judging"] = _judging(knobs["judging"])
+    made["verdicts_on"] = {
+        role: {**knobs["verdicts"], **weights} for role, weights in knobs["verdicts_on"].items()
+    }
+    return Profile(name=name, **made)
+
+
+def _revision(knobs: Mapping[str, JSON]) -> RevisionHabit:
+    spreads = {knob: Spread(**knobs[knob]) for knob in ("kept", "words")}
+    made: dict[str, JSON] = {**knobs, **spreads}
+    return RevisionHabit(**made)
+
+
+def _judging(knobs: Mapping[str, JSON]) -> JudgingHabit:
+    other = knobs["criteria"]["other"]
+    criteria = {name: Criterion(**{**other, **own}) for name, own in knobs["criteria"].items()}
+    return JudgingHabit(**{**knobs, "criteria": criteria})

@@ -20,16 +20,22 @@ from orglab.providers.base import (
     TokenUsage,
     ToolCall,
 )
+from orglab.providers.claims import ClaimHints
 from orglab.providers.draws import Draws
 from orglab.providers.evidence import ReportHints
-from orglab.providers.invent import LEAVE_OUT, NOTHING, Inventor
+from orglab.providers.invent import NOTHING, Inventor
 from orglab.providers.options import known_only
 from orglab.providers.profile import Profile, Spread, make_profile
 from orglab.providers.prose import Prose, topic_words
+from orglab.providers.report import first_draft
+from orglab.providers.revision import earlier_draft, revised
+from orglab.providers.scoring import Scorer
+from orglab.providers.sentences import Sentences
 from orglab.providers.sightings import Sightings, sightings
 from orglab.providers.strict_json import dumps
 from orglab.providers.tokens import prompt_tokens, text_tokens
 from orglab.providers.tool_choice import choose_call, wants_tool
+from orglab.providers.verdict_hints import VerdictHints
 
 __all__ = ["SimulatedProvider"]
 
@@ -47,6 +53,7 @@ class SimulatedProvider(Provider):
     parameters: ClassVar[frozenset[str] | None] = frozenset(
         {"max_output_tokens", "seed", "temperature", "top_p"}
     )
+    options: ClassVar[frozenset[str] | None] = frozenset({"profile"})
     free: ClassVar[bool] = True
     default_concurrency: ClassVar[int] = 256
 
@@ -77,12 +84,22 @@ class SimulatedProvider(Provider):
             if call is not None:
                 return self._completion(request, "", (call,))
         if request.schema is None:
-            return self._completion(request, prose.text(self._length(draws, self.profile.words)))
+            return self._completion(request, self._written(request, draws))
         return self._completion(request, self._structured(request, seen, draws, prose))
+
+    def _written(self, request: Request, draws: Draws) -> str:
+        """A first draft, or what becomes of an earlier one."""
+        topics, vocabulary = topic_words(request.messages), self.profile.vocabulary
+        earlier = earlier_draft(request.messages)
+        if earlier is None:
+            sentences = Sentences(draws, topics, vocabulary)
+            return first_draft(request.messages, draws, sentences, self.profile)
+        sentences = Sentences(draws, topics, vocabulary, earlier.draft)
+        return revised(earlier, draws, sentences, self.profile)
 
     def _structured(self, request: Request, seen: Sightings, draws: Draws, prose: Prose) -> str:
         schema = request.schema or {}
-        hints = _Hints(draws, prose, self.profile, ReportHints(seen, draws, prose, self.profile))
+        hints = _Hints(request, seen, draws, prose, self.profile)
         try:
             inventor = Inventor(
                 schema,
@@ -128,35 +145,23 @@ def _cut(text: str, most: JSON) -> tuple[str, StopReason]:
 
 
 class _Hints:
-    """Verdicts by the profile's rates; evidence by what was seen."""
+    """A judge's scores; verdicts by the profile's rates; evidence by what was seen."""
 
-    def __init__(self, draws: Draws, prose: Prose, profile: Profile, report: ReportHints) -> None:
-        self._draws = draws
-        self._prose = prose
-        self._profile = profile
-        self._report = report
-        self._action: str | None = None
+    def __init__(
+        self, request: Request, seen: Sightings, draws: Draws, prose: Prose, profile: Profile
+    ) -> None:
+        judges = request.labels.purpose == "judge"
+        self._scores = Scorer(request.messages, draws, profile.judging) if judges else None
+        self._verdict = VerdictHints(request, draws, prose, profile)
+        self._claims = ClaimHints(request.messages)
+        self._report = ReportHints(seen, draws, prose, profile)
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
-        if name == "action" and self._offers_verdicts(schema):
-            offered = {each: self._profile.verdicts[each] for each in schema["enum"]}
-            self._action = self._draws.weighted(offered)
-            return self._action
-        if self._action is not None:
-            return self._of_verdict(name, schema)
-        return self._report(name, schema)
-
-    def _offers_verdicts(self, schema: Mapping[str, JSON]) -> bool:
-        offered = schema.get("enum")
-        return bool(offered) and all(each in self._profile.verdicts for each in offered or ())
-
-    def _of_verdict(self, name: str, schema: Mapping[str, JSON]) -> JSON:
-        if name == "target":
-            named = self._action == "revise" and self._draws.chance(self._profile.target)
-            return NOTHING if named else LEAVE_OUT
-        if name == "suggestion" and self._action == "approve":
-            return LEAVE_OUT
-        if name in ("reason", "suggestion") and schema.get("type") == "string":
-            remark = self._prose.remark(str(self._action), round(self._profile.field_words.mean))
-            return remark if len(remark) <= schema.get("maxLength", len(remark)) else NOTHING
-        return NOTHING
+        score = self._scores(name, schema) if self._scores else None
+        if score is not None:
+            return score
+        hinted = self._verdict(name, schema)
+        if hinted is not NOTHING or self._verdict.verdict:
+            return hinted
+        told = self._claims(name, schema)
+        return self._report(name, schema) if told is NOTHING else told

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from orglab.providers.base import JSON, Request, ToolCall, ToolDefinition
+from orglab.providers.claims import stated_claims, subject_words
 from orglab.providers.draws import Draws
 from orglab.providers.invent import LEAVE_OUT, NOTHING, CannotInventError, Inventor
 from orglab.providers.profile import Profile
@@ -16,13 +17,16 @@ from orglab.providers.strict_json import dumps
 
 __all__ = ["choose_call", "column_name", "wants_tool"]
 
-_LOOKS = re.compile(r"schema|columns", re.IGNORECASE)
+_LOOKS = re.compile(r"schema|columns|specification|listing", re.IGNORECASE)
 _TABLE = re.compile(r"(?:\bFROM\s+|table\s+[`\"'])([A-Za-z_]\w*)")
 _COLUMN = re.compile(r"column|field|by|x|y|group_by|of", re.IGNORECASE)
 _COLUMNS = re.compile(r"columns|fields|names", re.IGNORECASE)
 _WHERE = re.compile(r"where|filter|condition", re.IGNORECASE)
 _SQL = re.compile(r"sql|statement", re.IGNORECASE)
 _FOREIGN = ("customer_age", "satisfaction", "region_code", "team_size", "discount", "churn_rate")
+_RECORD = re.compile(r"id|record|key", re.IGNORECASE)
+_SEARCH = re.compile(r"query|search|keywords|terms", re.IGNORECASE)
+_CLAIM = re.compile(r"claim|statement", re.IGNORECASE)
 _CONDITIONS = 0.25
 _GROUPED = 0.3
 
@@ -46,7 +50,7 @@ def choose_call(
 ) -> ToolCall | None:
     """A call of one of the tools on offer; None where no arguments can be made for any."""
     for tool in _order(request.tools, seen, draws, profile):
-        arguments = _arguments(tool, seen, draws, prose, profile)
+        arguments = _arguments(tool, request, seen, draws, prose, profile)
         if arguments is not None:
             name = f"call_{request.labels.visit}_{request.labels.call}"
             return ToolCall(id=name, name=tool.name, arguments=dumps(arguments))
@@ -56,18 +60,23 @@ def choose_call(
 def _order(
     tools: tuple[ToolDefinition, ...], seen: Sightings, draws: Draws, profile: Profile
 ) -> list[ToolDefinition]:
-    """The tools in the order of preference: while no column is known, what shows them first."""
+    """The tools in the order of preference: first, once, what shows columns or a listing."""
     order = draws.shuffled(tools)
-    first = [tool for tool in order if _LOOKS.search(tool.name)]
+    first = [tool for tool in order if _LOOKS.search(tool.name) and tool.name not in seen.tools]
     rest = [tool for tool in order if tool not in first]
     looks = not seen.columns and draws.chance(profile.looks_first)
     return first + rest if looks else rest + first
 
 
 def _arguments(
-    tool: ToolDefinition, seen: Sightings, draws: Draws, prose: Prose, profile: Profile
+    tool: ToolDefinition,
+    request: Request,
+    seen: Sightings,
+    draws: Draws,
+    prose: Prose,
+    profile: Profile,
 ) -> JSON:
-    hints = _ArgumentHints(tool, seen, draws, profile)
+    hints = _ArgumentHints(tool, request, seen, draws, profile)
     inventor = Inventor(tool.parameters, draws, prose, hint=hints, optional=1.0, words=lambda: 3)
     try:
         return inventor.value()
@@ -86,9 +95,15 @@ class _ArgumentHints:
     """Values for the arguments of one call of one tool."""
 
     def __init__(
-        self, tool: ToolDefinition, seen: Sightings, draws: Draws, profile: Profile
+        self,
+        tool: ToolDefinition,
+        request: Request,
+        seen: Sightings,
+        draws: Draws,
+        profile: Profile,
     ) -> None:
         self._tool = tool
+        self._request = request
         self._seen = seen
         self._draws = draws
         self._profile = profile
@@ -98,6 +113,10 @@ class _ArgumentHints:
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
         if "enum" in schema:
             return NOTHING if self._kept(name) else LEAVE_OUT
+        if _RECORD.fullmatch(name) and name not in self._required:
+            return LEAVE_OUT
+        if schema.get("type") == "string" and (words := self._words(name)):
+            return words[: schema.get("maxLength", len(words))]
         if _WHERE.fullmatch(name):
             return self._condition()
         if _SQL.fullmatch(name) and (table := self._table(schema)):
@@ -109,6 +128,16 @@ class _ArgumentHints:
                 self._grouping(name) if name in ("by", "group_by") else self._column(name, schema)
             )
         return NOTHING if self._kept(name) else LEAVE_OUT
+
+    def _words(self, name: str) -> str:
+        """Words to search for, or a claim to check, out of what was said; "" for other arguments."""
+        if _SEARCH.fullmatch(name) and not _SQL.search(self._tool.description):
+            subjects = subject_words(self._request.messages)
+            return " ".join(self._draws.some(subjects, 2))
+        if _CLAIM.fullmatch(name):
+            claims = stated_claims(self._request.messages)
+            return self._draws.pick(claims) if claims else ""
+        return ""
 
     def _kept(self, name: str) -> bool:
         return name in self._required or self._draws.chance(self._profile.optional)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -160,7 +161,7 @@ async def test_free_text_has_the_length_of_the_profile() -> None:
     texts = [(await provider.complete(request(number))).text for number in range(60)]
     mean = sum(len(text.split()) for text in texts) / len(texts)
     assert 110 < mean < 140
-    assert all("critics" in text or "audiences" in text or "films" in text for text in texts)
+    assert all(re.search("critics|audiences|films|Opening", text) for text in texts)
     assert len(set(texts)) == 60
 
 
