@@ -1,0 +1,169 @@
+"""The answer in one sentence, and the line for who must decide."""
+
+from __future__ import annotations
+
+from orglab.results.report.findings import Findings
+from orglab.results.report.wording import (
+    amount,
+    interval,
+    label,
+    money,
+    number,
+    p_equals,
+    percent,
+    places,
+    signed,
+    time,
+)
+from orglab.results.statistics.effects import Effect
+
+__all__ = ["answer", "clause", "decision_lines", "is_shown"]
+
+_MOST_CLAUSES = 4
+
+
+def answer(findings: Findings) -> str:
+    """What the experiment says of its question: one sentence, with intervals."""
+    analysis = findings.analysis
+    if analysis is None:
+        return f"There is no answer yet: {'; '.join(findings.faults) or 'nothing was computed'}."
+    if not findings.declared:
+        return (
+            "No primary outcome was declared, so there is no answer to a question: the figures "
+            "below describe what was measured."
+        )
+    rows = list(analysis.primary)
+    told = [clause(row, findings.analysis_plan.alpha if findings.analysis_plan else 0.05) for row in rows[:_MOST_CLAUSES]]
+    if len(rows) > _MOST_CLAUSES:
+        told.append(f"{len(rows) - _MOST_CLAUSES} further primary comparisons stand below")
+    return f"{_opening(findings)}{'; '.join(told)}."
+
+
+def _opening(findings: Findings) -> str:
+    words = ""
+    if findings.simulated:
+        words = "With simulated models" if findings.wholly_simulated else "With partly simulated models"
+    if not findings.progress.finished:
+        ended = findings.progress.planned - findings.progress.open
+        so_far = f"so far ({ended:,} of {amount(findings.progress.planned, 'run')})"
+        words = f"{words}, {so_far}" if words else so_far.capitalize()
+    return f"{words}, " if words else ""
+
+
+def is_shown(row: Effect, alpha: float) -> bool:
+    """The difference is significant, corrected within its family where it is in one."""
+    p = row.p_adjusted if row.family_size else row.p
+    return p is not None and p < alpha
+
+
+def clause(row: Effect, alpha: float = 0.05) -> str:
+    """One comparison in words; "no difference" is never said, equivalence only after its test."""
+    what, found = label(row.outcome), row.effect
+    if found.difference is None:
+        return f"{what} cannot be compared between {row.arm} and {row.reference} ({found.why})"
+    numbers = figures(row)
+    if row.p is None:
+        return f"{what} of {row.arm} minus {row.reference} was {numbers} ({row.why})"
+    shown, same = is_shown(row, alpha), row.equivalence and row.equivalence.equivalent
+    if shown:
+        side = "higher" if found.difference > 0 else "lower"
+        but = f", but by less than the margin of {_margin(row)}" if same else ""
+        return f"{what} was {side} under {row.arm} than under {row.reference}{but}, by {numbers}"
+    if same:
+        return (
+            f"{what} was equivalent under {row.arm} and {row.reference} within {_margin(row)} "
+            f"({numbers})"
+        )
+    return (
+        f"whether {what} differs between {row.arm} and {row.reference} stays open "
+        f"({numbers})"
+    )
+
+
+def figures(row: Effect) -> str:
+    """``0.21 (95 % CI 0.05 to 0.37, n = 43, p = .009)``; rates in percentage points."""
+    size, low, high, unit = row.effect.difference, row.effect.low, row.effect.high, ""
+    if row.rates is not None and size is not None:
+        found = row.rates
+        size, low, high = (None if x is None else 100 * x for x in (found.difference, found.low, found.high))
+        unit = " percentage points"
+    digits = places(size, low, high)
+    parts = [f"95 % CI {interval(low, high, digits)}"] if low is not None else []
+    parts += [f"n = {row.n}"]
+    if row.p is not None:
+        corrected = row.family_size > 1 and row.p_adjusted is not None
+        parts.append(f"{p_equals(row.p_adjusted)} after Holm" if corrected else p_equals(row.p))
+    return f"{signed(size, digits)}{unit}, {', '.join(parts)}"
+
+
+def _margin(row: Effect) -> str:
+    found = row.equivalence
+    if found is None or found.margin is None:
+        return "the margin"
+    return f"±{number(found.margin)}"
+
+
+# --- for who must decide -------------------------------------------------------------------------
+
+
+def decision_lines(findings: Findings) -> list[str]:
+    """Points gained against dollars and seconds paid, one line a contrast."""
+    return [_decision(findings, arm, other) for arm, other in findings.plan.contrasts]
+
+
+def _decision(findings: Findings, arm: str, other: str) -> str:
+    gained = _gained(findings, arm, other)
+    paid = ", ".join(_paid(findings, arm, other)) or "what it costs is not known yet"
+    return f"{arm} in place of {other}: {gained}; a unit: {paid}."
+
+
+def _gained(findings: Findings, arm: str, other: str) -> str:
+    rows = [
+        row
+        for row in (findings.analysis.primary if findings.analysis else ())
+        if (row.arm, row.reference) == (arm, other) and row.effect.difference is not None
+    ]
+    alpha = findings.analysis_plan.alpha if findings.analysis_plan else 0.05
+    told = [
+        f"{label(row.outcome)} {_points(row)}{'' if is_shown(row, alpha) else ' (not shown to differ from 0)'}"
+        for row in rows
+    ]
+    return ", ".join(told) or "no outcome can be compared yet"
+
+
+def _points(row: Effect) -> str:
+    size = row.effect.difference
+    if row.rates is not None and size is not None:
+        return f"{signed(100 * size)} percentage points"
+    return f"{signed(size)} points"
+
+
+def _paid(findings: Findings, arm: str, other: str) -> list[str]:
+    """Differences a unit in what writing took, judging aside."""
+    shows = {"cost_usd": _dollars, "seconds": _seconds, "tokens": _tokens}
+    rows = {
+        row.column: row
+        for row in (findings.analysis.compute_contrasts if findings.analysis else ())
+        if (row.arm, row.reference) == (arm, other)
+    }
+    told = []
+    for column, show in shows.items():
+        if column in rows and rows[column].difference is not None:
+            share = rows[column].relative
+            more = f" ({'+' if share > 0 else ''}{percent(share)})" if share is not None else ""
+            told.append(show(rows[column].difference or 0.0) + more)
+        elif column == "cost_usd":
+            told.append("dollars unknown")
+    return told
+
+
+def _dollars(value: float) -> str:
+    return f"{money(abs(value))} {'more' if value >= 0 else 'less'}"
+
+
+def _seconds(value: float) -> str:
+    return f"{time(abs(value))} {'longer' if value >= 0 else 'shorter'}"
+
+
+def _tokens(value: float) -> str:
+    return f"{number(abs(value), 0)} tokens {'more' if value >= 0 else 'fewer'}"

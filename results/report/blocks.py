@@ -1,0 +1,132 @@
+"""What a report is made of: blocks of plain text that HTML and Markdown both show.
+
+A block holds texts as they are, model texts among them; whoever shows it makes them safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "Block",
+    "Bullets",
+    "Changes",
+    "Column",
+    "Drawing",
+    "Figure",
+    "Fold",
+    "Links",
+    "Paragraph",
+    "Piece",
+    "Section",
+    "Table",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paragraph:
+    """A paragraph; a ``note`` is set smaller, a ``warning`` stands out."""
+
+    text: str
+    kind: Literal["plain", "note", "warning"] = "plain"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bullets:
+    """A list."""
+
+    items: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table; figures are set right."""
+
+    title: str
+    figures: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table.
+
+    Attributes:
+        columns: Its columns.
+        rows: Cells of each row.
+        strong: Indices of rows that stand out.
+        caption: What it shows.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+    strong: frozenset[int] = frozenset()
+    caption: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A picture that orglab drew.
+
+    Attributes:
+        name: Its file's name, without ending.
+        svg: The SVG, with ``var(--…)`` in place of colours that follow the page.
+        caption: What it shows, for who sees it and for who does not.
+    """
+
+    name: str
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """The drawing of a team that the store holds; shown as an image, so that it can run nothing."""
+
+    title: str
+    svg: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A stretch of two texts that are compared: in both, in the old alone, in the new alone."""
+
+    kind: Literal["same", "old", "new"]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """Two texts word by word."""
+
+    pieces: Sequence[Piece]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Links:
+    """Links to files beside the report: words and relative address."""
+
+    items: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fold:
+    """Blocks that are shown when asked for."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of the report with a title; ``id`` is what links point to."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block] = field(default_factory=tuple)
+
+
+Block: TypeAlias = (
+    Paragraph | Bullets | Table | Figure | Drawing | Changes | Links | Fold
+)

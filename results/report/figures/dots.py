@@ -1,0 +1,95 @@
+"""Several marks a row: an effect without each judge and unit; judges by severity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from orglab.results.report.figures.canvas import (
+    COLOURS,
+    INK,
+    MUTED,
+    canvas,
+    plain,
+    quiet,
+    short,
+)
+
+__all__ = ["DotRow", "dots"]
+
+_ROW = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotRow:
+    """One row.
+
+    Attributes:
+        label: Its name.
+        named: Values of named marks (judges), each in its colour.
+        others: Values without a name (units), small and grey.
+        whole: The value with all, or None.
+    """
+
+    label: str
+    named: Sequence[tuple[str, float]]
+    others: Sequence[float] = ()
+    whole: float | None = None
+
+
+def dots(name: str, rows: Sequence[DotRow], *, axis: str, whole: str = "", others: str = "") -> str:
+    """Rows of marks.
+
+    Args:
+        name: The figure's name.
+        rows: The rows.
+        axis: What the values are.
+        whole: What the mark of the whole is called in the legend.
+        others: What the grey marks are called.
+    """
+    names = list(dict.fromkeys(who for row in rows for who, _ in row.named))
+    colours = {who: COLOURS[at % len(COLOURS)] for at, who in enumerate(names)}
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        axes.axvline(0, color=MUTED, linewidth=1)
+        for at, row in enumerate(rows):
+            _row(axes, row, at, colours)
+        axes.set_yticks(range(len(rows)), [short(row.label, 34) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(axis)
+        plain(axes)
+        quiet(axes)
+        _legend(figure, axes, colours, (whole, others))
+
+    return canvas(name, _ROW * len(rows) + 1.1, draw)
+
+
+def _row(axes: Axes, row: DotRow, at: int, colours: dict[str, str]) -> None:
+    below = [at + 0.22] * len(row.others)
+    axes.scatter(row.others, below, s=9, color=MUTED, alpha=0.45, linewidths=0)
+    lift = 0.12 if row.others else 0.0
+    for who, value in row.named:
+        axes.scatter([value], [at - lift], s=34, color=colours[who], linewidths=0, alpha=0.9)
+    if row.whole is not None:
+        axes.plot([row.whole] * 2, [at - 0.32, at + 0.32], color=INK, linewidth=2)
+
+
+def _legend(
+    figure: Figure, axes: Axes, colours: dict[str, str], words: tuple[str, str]
+) -> None:
+    marks = [
+        axes.scatter([], [], s=34, color=colour, linewidths=0, label=short(who, 22))
+        for who, colour in colours.items()
+    ]
+    whole, others = words
+    if others:
+        marks.append(axes.scatter([], [], s=9, color=MUTED, linewidths=0, label=others))
+    if whole:
+        line = axes.plot([], [], color=INK, linewidth=2, label=whole)[0]
+        figure.legend(handles=[*marks, line], loc="outside lower center", ncols=4)
+    elif marks:
+        figure.legend(handles=marks, loc="outside lower center", ncols=5)

@@ -1,0 +1,141 @@
+"""The frozen plans of a study, and what became of the plan after there were data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from orglab.results.commit import StoreError
+from orglab.results.jsontext import dumps, loads
+from orglab.results.reader import Reader
+
+__all__ = ["Change", "FrozenPlan", "PlanChange", "comparisons", "frozen_plans", "plan_changes"]
+
+JSON: TypeAlias = Any
+
+_MANY = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrozenPlan:
+    """One plan as it was frozen.
+
+    Attributes:
+        hash: Its hash.
+        added: When it was frozen (UTC, ISO 8601).
+        normal: The plan as plain data.
+    """
+
+    hash: str
+    added: str
+    normal: Mapping[str, JSON]
+
+    @property
+    def contrasts(self) -> list[tuple[str, str]]:
+        """Pairs (arm, reference)."""
+        return [(arm, reference) for arm, reference in self.normal.get("contrasts", [])]
+
+    @property
+    def arms(self) -> list[str]:
+        """Names of the arms, in written order."""
+        return list(self.normal["arms"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One place in which two plans differ, both sides in words."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanChange:
+    """A plan that took the place of another.
+
+    Attributes:
+        added: When.
+        ended: Runs that had ended by then; above 0 the plan was changed after data existed.
+        changes: Where it differs from the plan before.
+    """
+
+    added: str
+    ended: int
+    changes: tuple[Change, ...]
+
+    @property
+    def touches_analysis(self) -> bool:
+        """Outcomes, composites or tests were changed, not only the number of units or runs."""
+        parts = ("analysis", "composites", "evaluators", "contrasts")
+        return any(change.path.split(".")[0] in parts for change in self.changes)
+
+
+def frozen_plans(reader: Reader) -> list[FrozenPlan]:
+    """The plans of a study in the order in which they were frozen; the last one counts.
+
+    Raises:
+        StoreError: The study is no experiment.
+    """
+    sql = "SELECT hash, added, normal FROM specs WHERE kind='experiment' ORDER BY added, hash"
+    plans = [
+        FrozenPlan(hash=row["hash"], added=row["added"], normal=loads(row["normal"]))
+        for row in reader.rows(sql)
+    ]
+    if not plans:
+        raise StoreError(
+            f"{reader.path} holds runs of one team, no experiment: there is nothing to report; "
+            f"`orglab compare {reader.path.parent}` prints its figures"
+        )
+    return plans
+
+
+def comparisons(reader: Reader) -> dict[str, Mapping[str, JSON]]:
+    """How the arms of each contrast (``arm - reference``) differ: the latest frozen comparison."""
+    sql = "SELECT name, normal FROM specs WHERE kind='comparison' ORDER BY added, hash"
+    return {row["name"]: loads(row["normal"]) for row in reader.rows(sql)}
+
+
+def plan_changes(reader: Reader, plans: Sequence[FrozenPlan]) -> list[PlanChange]:
+    """Every change of plan, and how many runs had ended by then."""
+    ended = "SELECT COUNT(*) AS n FROM runs WHERE ended IS NOT NULL AND ended<?"
+    return [
+        PlanChange(
+            added=after.added,
+            ended=int(next(reader.rows(ended, (after.added,)))["n"]),
+            changes=tuple(_changes(before.normal, after.normal)),
+        )
+        for before, after in zip(plans, plans[1:], strict=False)
+    ]
+
+
+def _changes(before: JSON, after: JSON, path: str = "") -> Iterator[Change]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys([*before, *after]):
+            inner = f"{path}.{key}" if path else str(key)
+            yield from _changes(before.get(key), after.get(key), inner)
+    elif before != after:
+        if path == "units":
+            yield _units(before, after)
+        else:
+            yield Change(path=path, before=_text(before), after=_text(after))
+
+
+def _units(before: Sequence[str], after: Sequence[str]) -> Change:
+    gone, new = set(before) - set(after), set(after) - set(before)
+    told = [f"{len(after)}"]
+    told += [f"added: {_few(sorted(new))}"] if new else []
+    told += [f"left out: {_few(sorted(gone))}"] if gone else []
+    return Change(path="units", before=f"{len(before)}", after="; ".join(told))
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
+    return ", ".join(names[:_MANY]) + more
+
+
+def _text(value: JSON) -> str:
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) else dumps(value)

@@ -1,0 +1,3 @@
+"""Parts of the report, each one function from results to blocks."""
+
+__all__: list[str] = []

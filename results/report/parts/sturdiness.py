@@ -1,0 +1,187 @@
+"""How sturdy the effects are: covariates, mixed models, leaving out, subsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from orglab.results.report.blocks import Block, Bullets, Column, Figure, Paragraph, Section, Table
+from orglab.results.report.figures.dots import DotRow, dots
+from orglab.results.report.findings import Findings
+from orglab.results.report.parts.effects import effect_table
+from orglab.results.report.wording import (
+    MINUS,
+    NOTHING,
+    amount,
+    interval,
+    label,
+    name_list,
+    number,
+    p_value,
+    places,
+    signed,
+)
+from orglab.results.statistics.leave_out import LeaveOneOut, LeftOut
+from orglab.results.statistics.regression import Coefficient
+from orglab.results.statistics.sensitivity import AdjustedEffect, MixedEffect
+
+__all__ = ["coefficient_words", "leaving_out_part", "sensitivity_part", "subsets_part"]
+
+_FEW = 6
+
+
+def leaving_out_part(findings: Findings) -> Section | None:
+    """Each judge and each unit left out in turn."""
+    rows = findings.analysis.leave_one_out if findings.analysis else ()
+    if not rows:
+        return None
+    blocks: list[Block] = []
+    drawn = _dot_rows(rows)
+    if drawn:
+        svg = dots(
+            "leaving-out", drawn, axis="mean difference, arm minus reference",
+            whole="with all", others="without each unit",
+        )  # fmt: skip
+        caption = "Each effect without each judge (coloured) and without each unit (grey). The line is the effect with all."
+        blocks.append(Figure(name="leaving-out", svg=svg, caption=caption))
+    columns = [Column(title="outcome", figures=False), Column(title="left out", figures=False)]
+    columns += [Column(title=title) for title in ("with all", "smallest", "largest")]
+    columns += [Column(title=title, figures=False) for title in ("sign turns without", "significance turns without")]
+    blocks.append(Table(columns=columns, rows=[_summary(row) for row in rows]))
+    return Section(id="leaving-out", title="Leaving one out", blocks=blocks)
+
+
+def _summary(row: LeaveOneOut) -> list[str]:
+    name = f"{label(row.outcome)} ({row.arm} {MINUS} {row.reference})"
+    if row.why:
+        return [name, f"each {row.by}", signed(row.full.difference), row.why, NOTHING, NOTHING, NOTHING]
+    return [
+        name,
+        f"each {row.by}",
+        signed(row.full.difference),
+        _without(row.smallest),
+        _without(row.largest),
+        _names(row.sign_flips),
+        _names(row.significance_flips),
+    ]
+
+
+def _without(row: LeftOut | None) -> str:
+    return NOTHING if row is None else f"{signed(row.difference)} without {row.left_out}"
+
+
+def _names(names: Sequence[str]) -> str:
+    if not names:
+        return "none"
+    if len(names) > _FEW:
+        return f"{name_list(list(names[:_FEW]), ',')} and {len(names) - _FEW} more"
+    return name_list(list(names))
+
+
+def _dot_rows(rows: Sequence[LeaveOneOut]) -> list[DotRow]:
+    made = []
+    several = len({(row.arm, row.reference) for row in rows}) > 1
+    for key in dict.fromkeys((row.outcome, row.arm, row.reference) for row in rows):
+        own = [row for row in rows if (row.outcome, row.arm, row.reference) == key]
+        if own[0].full.difference is None:
+            continue
+        title = label(key[0]) + (f", {key[1]} {MINUS} {key[2]}" if several else "")
+        made.append(
+            DotRow(
+                label=title,
+                named=list(_values(row for row in own if row.by == "judge")),
+                others=[value for _, value in _values(row for row in own if row.by == "unit")],
+                whole=own[0].full.difference,
+            )
+        )
+    return made
+
+
+def _values(rows: Iterable[LeaveOneOut]) -> Iterable[tuple[str, float]]:
+    for row in rows:
+        for each in row.rows:
+            if each.difference is not None:
+                yield f"without {each.left_out}", each.difference
+
+
+# --- covariates and mixed models ------------------------------------------------------------------
+
+
+def sensitivity_part(findings: Findings) -> Section | None:
+    """Covariates partialled out, and mixed models."""
+    analysis = findings.analysis
+    if analysis is None or not (analysis.adjusted or analysis.mixed):
+        return None
+    blocks: list[Block] = []
+    if analysis.adjusted:
+        words = "The difference that remains where the arms do not differ in the covariate: differences regressed on the covariate's differences, at 0."
+        blocks += [Paragraph(text=words), _adjusted_table(analysis.adjusted)]
+    if analysis.mixed:
+        words = "Linear mixed models (REML), as a check of the paired t. p is from t with units less one degrees of freedom, not from z."
+        blocks.append(Paragraph(text=words))
+        blocks += [block for row in analysis.mixed for block in _mixed(row)]
+    return Section(id="sensitivity", title="Covariates and mixed models", blocks=blocks)
+
+
+def _adjusted_table(rows: Sequence[AdjustedEffect]) -> Table:
+    columns = [Column(title="outcome", figures=False), Column(title="held equal", figures=False)]
+    columns += [Column(title=title) for title in ("pairs", "left out", "remaining difference", "p")]
+    columns.append(Column(title="slope of the covariate"))
+    return Table(columns=columns, rows=[_adjusted_cells(row) for row in rows])
+
+
+def _adjusted_cells(row: AdjustedEffect) -> list[str]:
+    found = row.adjusted
+    cells = [f"{label(row.outcome)} ({row.arm} {MINUS} {row.reference})", name_list([label(name) for name in found.covariates])]
+    cells += [str(found.n), str(row.left_out)]
+    if found.difference is None:
+        return [*cells, found.why, "none", NOTHING]
+    slopes = "; ".join(coefficient_words(one) for one in found.slopes)
+    return [*cells, coefficient_words(found.difference), p_value(found.difference.p), slopes]
+
+
+def coefficient_words(found: Coefficient) -> str:
+    """``−0.142 [−0.21 to −0.07]``."""
+    digits = places(found.estimate, found.low, found.high)
+    if found.low is None:
+        return signed(found.estimate, digits)
+    return f"{signed(found.estimate, digits)} [{interval(found.low, found.high, digits)}]"
+
+
+def _mixed(row: MixedEffect) -> list[Block]:
+    model = row.model
+    title = f"{label(row.outcome)}, {row.arm} {MINUS} {row.reference}: {row.structure}; rows are {row.rows_are}"
+    if model.why:
+        return [Paragraph(text=f"{title}. No fit: {model.why}.", kind="note")]
+    columns = [Column(title=title, figures=False), *[Column(title=name) for name in ("estimate", "standard error", "t", "p")]]
+    cells = [
+        [one.name, coefficient_words(one), number(one.error), number(one.statistic, 2), p_value(one.p)]
+        for one in model.coefficients
+    ]
+    return [Table(columns=columns, rows=cells), Paragraph(text=_fit_words(row), kind="note")]
+
+
+def _fit_words(row: MixedEffect) -> str:
+    model = row.model
+    words = [f"{model.rows:,} rows, {amount(model.units, 'unit')}, {model.df} degrees of freedom"]
+    words += [f"variance of {name} {number(value, 3)}" for name, value in (model.variances or {}).items()]
+    words += [f"on the boundary, 0: {name_list(list(model.boundary))}"] if model.boundary else []
+    words.append(f"{model.optimiser} {'converged' if model.converged else 'DID NOT CONVERGE'}")
+    if model.agrees is not None:
+        words.append("least squares agree" if model.agrees else "LEAST SQUARES DISAGREE, as they must not in a balanced table")
+    return "; ".join([*words, *model.notes]) + "."
+
+
+def subsets_part(findings: Findings) -> Section | None:
+    """Effects in declared subsets."""
+    analysis, plan = findings.analysis, findings.analysis_plan
+    if analysis is None or plan is None or not analysis.subsets:
+        return None
+    blocks: list[Block] = []
+    for found in analysis.subsets:
+        more = f"; {amount(found.open, 'run')} could not be placed" if found.open else ""
+        words = f"{found.name}: {amount(found.units, 'unit')} where {found.where} under {found.arm} ({found.label}){more}."
+        blocks += [Paragraph(text=words), effect_table(found.effects, plan.alpha)]
+    blocks.append(Bullets(items=["Rows are not corrected for the number of tests."]))
+    return Section(id="subsets", title="Subsets", blocks=[*blocks])
+
+

@@ -1,0 +1,152 @@
+"""The report of an experiment: HTML, Markdown and JSON from its store alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from orglab.results.report.answer import answer, decision_lines
+from orglab.results.report.blocks import Section
+from orglab.results.report.findings import Findings, read_findings
+from orglab.results.report.parts.conduct import attrition_part, loops_part
+from orglab.results.report.parts.costs import costs_part, total_words
+from orglab.results.report.parts.deviations import changed_after_data, deviations_part
+from orglab.results.report.parts.dose import dose_part
+from orglab.results.report.parts.drafts import drafts_part
+from orglab.results.report.parts.drawn import drawn_part
+from orglab.results.report.parts.effects import effects_part, pairs_part
+from orglab.results.report.parts.hedges import hedges_part
+from orglab.results.report.parts.judges import judges_part
+from orglab.results.report.parts.methods import methods_part
+from orglab.results.report.parts.sturdiness import (
+    leaving_out_part,
+    sensitivity_part,
+    subsets_part,
+)
+from orglab.results.report.parts.treatment import treatment_part, treatment_words
+from orglab.results.report.wording import amount
+
+__all__ = ["Banner", "Report", "Written", "report_of"]
+
+JSON: TypeAlias = Any
+Part: TypeAlias = Callable[[Findings], Section | None]
+
+_PARTS: Sequence[Part] = (
+    effects_part,
+    pairs_part,
+    sensitivity_part,
+    leaving_out_part,
+    subsets_part,
+    dose_part,
+    drafts_part,
+    judges_part,
+    drawn_part,
+    hedges_part,
+    costs_part,
+    loops_part,
+    attrition_part,
+    deviations_part,
+    treatment_part,
+    methods_part,
+)
+
+
+class Banner(NamedTuple):
+    """Something that must be seen before anything else."""
+
+    title: str
+    text: str
+
+
+class Written(NamedTuple):
+    """What was written.
+
+    Attributes:
+        answer: The answer in one sentence.
+        files: The files, the page to open first.
+    """
+
+    answer: str
+    files: Sequence[Path]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A report, ready to be shown.
+
+    Attributes:
+        name: The study's name.
+        question: What it asks, or "".
+        banners: What must be seen first: simulated, unfinished, changed.
+        answer: The answer in one sentence.
+        treatment: What the arms differ in, one line a contrast.
+        facts: Name and value of what stands beside the answer.
+        decisions: One line a contrast for who must decide.
+        sections: Everything else.
+        findings: What it was made from.
+    """
+
+    name: str
+    question: str
+    banners: Sequence[Banner]
+    answer: str
+    treatment: Sequence[str]
+    facts: Sequence[tuple[str, str]]
+    decisions: Sequence[str]
+    sections: Sequence[Section]
+    findings: Findings
+
+
+def report_of(place: Path) -> Report:
+    """Analyses a study and writes nothing.
+
+    Raises:
+        StoreError: There is no study at ``place``, or it is no experiment.
+    """
+    findings = read_findings(place)
+    return Report(
+        name=findings.plan.normal["name"],
+        question=findings.plan.normal["question"],
+        banners=_banners(findings),
+        answer=answer(findings),
+        treatment=treatment_words(findings),
+        facts=_facts(findings),
+        decisions=decision_lines(findings),
+        sections=[section for part in _PARTS if (section := part(findings)) is not None],
+        findings=findings,
+    )
+
+
+def _banners(findings: Findings) -> list[Banner]:
+    found = []
+    costs, progress = findings.costs, findings.progress
+    if findings.wholly_simulated and costs.calls:
+        words = "No language model wrote these replies or verdicts. The figures measure nothing but the simulation."
+        found.append(Banner("SIMULATED", words))
+    elif findings.simulated:
+        words = f"{costs.simulated:,} of {costs.calls:,} replies were written by no language model ({costs.simulated_judging:,} of them verdicts of judges)."
+        found.append(Banner("PARTLY SIMULATED", words))
+    if not progress.finished:
+        ended = progress.planned - progress.open
+        words = f"{ended:,} of {amount(progress.planned, 'planned run')} have ended. Every figure is of these alone, and looking early at a result makes a false alarm likelier."
+        found.append(Banner("UNFINISHED", words))
+    if changed_after_data(findings):
+        words = "The analysis was changed after runs had ended: what it tests was not all declared beforehand. What was changed stands under Deviations."
+        found.append(Banner("ANALYSIS CHANGED AFTER DATA EXISTED", words))
+    if findings.faults and findings.tables.rows:
+        found.append(Banner("NOT ALL COULD BE COMPUTED", "; ".join(findings.faults)))
+    return found
+
+
+def _facts(findings: Findings) -> list[tuple[str, str]]:
+    progress = findings.progress
+    ended = ", ".join(f"{count:,} {status}" for status, count in progress.statuses.items())
+    units = len(findings.plan.normal["units"])
+    facts = [
+        ("Units", f"{amount(units, 'unit')}, {amount(len(findings.plan.arms), 'arm')}, {amount(findings.plan.normal['replicates'], 'replicate')}"),
+        ("Runs", f"{progress.planned:,} planned: {ended}"),
+        ("Cost of the study", total_words(findings)),
+    ]
+    return facts
