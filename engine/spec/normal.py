@@ -249,7 +249,7 @@ def topology_hash(normal: Mapping[str, JSON]) -> str:
 
 def _told(part: Mapping[str, JSON]) -> dict[str, JSON]:
     found = {key: value for key, value in part.items() if not key.startswith("x-")}
-    return {**found, "limits": _told(part["limits"])} if "limits" in part else found
+    return {**found, **{key: _told(found[key]) for key in ("limits", "with") if key in found}}
 
 
 def _told_link(link: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -257,9 +257,16 @@ def _told_link(link: Mapping[str, JSON]) -> dict[str, JSON]:
     for key in ("stake", "trigger"):
         if isinstance(found.get(key), dict):
             found[key] = _told(found[key])
+    if isinstance(found.get("trigger"), dict) and "checks" in found["trigger"]:
+        checks = [_told_check(check) for check in found["trigger"]["checks"]]
+        found["trigger"] = {**found["trigger"], "checks": checks}
     if "review" in found:
         found["review"] = [_told(phase) for phase in found["review"]]
     return found
+
+
+def _told_check(check: Mapping[str, JSON]) -> dict[str, JSON]:
+    return {name: _told(arguments) for name, arguments in check.items()}
 
 
 def _used_pools(normal: Mapping[str, JSON]) -> list[str]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -50,6 +50,7 @@ class Comparison:
         treatment: The declared paths; None where none were declared.
         prompts: Prompts of a sample unit that differ.
         unit: Id of the sample unit.
+        faults: Why a side has no more prompts than these, as where a tool found no file.
         graphs: Both graphs as Mermaid, what changed marked; equal where nothing did.
     """
 
@@ -60,6 +61,7 @@ class Comparison:
     prompts: Sequence[PromptPair]
     unit: str
     graphs: tuple[str, str]
+    faults: Sequence[str] = ()
 
     @property
     def undeclared(self) -> list[Difference]:
@@ -79,6 +81,7 @@ class Comparison:
                 {"title": pair.title, "left": pair.left, "right": pair.right}
                 for pair in self.prompts
             ],
+            "faults": list(self.faults),
             "graphs": {"left": self.graphs[0], "right": self.graphs[1]},
         }
 
@@ -95,10 +98,16 @@ def _difference_json(found: Difference) -> dict[str, JSON]:
 
 
 async def frozen_comparison(
-    left: Team, right: Team, *, names: tuple[str, str], unit: Unit, treatment: Sequence[str]
+    left: Team,
+    right: Team,
+    *,
+    names: tuple[str, str],
+    unit: Unit,
+    treatment: Sequence[str],
+    seed: int,
 ) -> dict[str, JSON]:
     """A comparison with both drawings, as the store keeps it for the report."""
-    found = await compare_teams(left, right, names=names, unit=unit, treatment=treatment)
+    found = await compare_teams(left, right, names=names, unit=unit, treatment=treatment, seed=seed)
     drawings = {names[0]: draw(left, "svg"), names[1]: draw(right, "svg")}
     return {**found.as_json(), "drawings": drawings}
 
@@ -123,26 +132,33 @@ async def compare_teams(
         seed: The root seed of the imagined runs.
     """
     found = differences(left.topology.normal, right.topology.normal)
-    sample = unit or sample_unit(left.topology)
-    prompts = list(await _prompts(left, right, sample, seed)) if found else []
-    changed = frozenset(each.path[1] for each in found if len(each.path) > 1)
+    sample = unit or sample_unit(left.topology, right.topology)
+    sides = [await rendered_prompts(team, sample, seed=seed) for team in (left, right) if found]
+    changed = frozenset(
+        each.path[1] for each in found if len(each.path) > 1 and each.path[0] in ("roles", "links")
+    )
     graphs = [mermaid_text(diagram_of(team), changed) for team in (left, right)]
     return Comparison(
         left=names[0],
         right=names[1],
         differences=found,
         treatment=treatment,
-        prompts=prompts,
+        prompts=_pairs(*(side.prompts for side in sides)) if sides else [],
         unit=sample.id,
         graphs=(graphs[0], graphs[1]),
+        faults=[
+            f"{name}: {side.fault}" for name, side in zip(names, sides, strict=False) if side.fault
+        ],
     )
 
 
-def sample_unit(topology: Topology) -> Unit:
-    """A unit whose inputs name themselves, for looking at prompts."""
-    inputs = {name: _sample(declared) for name, declared in topology.inputs.items()}
-    named = [inputs[name] for name, declared in topology.inputs.items() if declared.file]
-    files = {text: topology.folder / text for text in named}  # not there: only tools would open it
+def sample_unit(*topologies: Topology) -> Unit:
+    """A unit whose inputs name themselves, for looking at prompts: those of all the teams."""
+    declared = {name: field for team in topologies for name, field in team.inputs.items()}
+    inputs = {name: _sample(field) for name, field in declared.items()}
+    named = [inputs[name] for name, field in declared.items() if field.file]
+    folder = topologies[0].folder
+    files = {text: folder / text for text in named}  # not there: only tools would open it
     return Unit(id="sample", inputs=inputs, files=files)
 
 
@@ -160,15 +176,14 @@ def _sample(declared: InputField) -> JSON:
     return samples.get(str(schema.get("type")), f"[{declared.name}]")
 
 
-async def _prompts(left: Team, right: Team, unit: Unit, seed: int) -> Iterator[PromptPair]:
-    ours = _texts(await rendered_prompts(left, unit, seed=seed))
-    theirs = _texts(await rendered_prompts(right, unit, seed=seed))
+def _pairs(left: Sequence[Prompt], right: Sequence[Prompt]) -> list[PromptPair]:
+    ours, theirs = _texts(left), _texts(right)
     titles = [*ours, *(title for title in theirs if title not in ours)]
-    pairs = (
+    pairs = [
         PromptPair(title=title, left=ours.get(title, ""), right=theirs.get(title, ""))
         for title in titles
-    )
-    return iter([pair for pair in pairs if pair.left != pair.right])
+    ]
+    return [pair for pair in pairs if pair.left != pair.right]
 
 
 def _texts(prompts: Sequence[Prompt]) -> dict[str, str]:

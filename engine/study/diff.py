@@ -6,9 +6,9 @@ or remarks (``x-``) have no differences.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, TypeAlias
 
 __all__ = ["ABSENT", "Difference", "covered", "differences", "undeclared"]
@@ -42,6 +42,15 @@ _BY_HEAD: Final[Mapping[str, Kind]] = {
     "templates": "prompts",
     "files": "data",
 }
+_THINGS: Final = frozenset({"models", "pools", "tools", "roles", "links"})
+_CLOSED_BELOW: Final = {
+    "models": {("price",)},
+    "tools": {("with",)},
+    "roles": {("limits",)},
+    "links": {("limits",), ("stake",), ("trigger",)},
+}
+"""Maps of a thing, beside itself, in which ``x-`` keys are remarks. Elsewhere names are free."""
+
 _BY_ROLE_FIELD: Final[Mapping[str, Kind]] = {
     "system": "prompts",
     "prompt": "prompts",
@@ -76,18 +85,25 @@ class Difference:
 
 
 def differences(left: Mapping[str, JSON], right: Mapping[str, JSON]) -> list[Difference]:
-    """Every difference of two normal forms, in the order of the left one, then the right's own."""
-    authority = _authority(left) | _authority(right)
-    found = _compare((), _named(left), _named(right))
+    """Every difference of two normal forms, in the order of the left one, then the right's own.
+
+    A data file counts where both sides name it and it holds other things: where one side alone
+    names it, the setting that does so is the difference.
+    """
+    classes = _Classes(left, right)
+    found = _compare((), _named(left, right), _named(right, left))
     return [
-        Difference(path=path, kind=_kind(path, authority), left=one, right=other)
+        Difference(path=path, kind=classes.kind(path, (one, other)), left=one, right=other)
         for path, one, other in found
     ]
 
 
 def covered(path: Sequence[str], treatment: Sequence[str]) -> bool:
-    """Whether a treatment path names ``path`` or something above it; ``*`` is any one name."""
-    return any(_covers(declared.split("."), path) for declared in treatment)
+    """Whether a treatment path names ``path`` or something above it.
+
+    ``*`` stands for any part of one name. Names that hold dots, such as files, may stand in a path.
+    """
+    return any(_covers(declared, path) for declared in treatment)
 
 
 def undeclared(found: Sequence[Difference], treatment: Sequence[str]) -> list[Difference]:
@@ -95,20 +111,33 @@ def undeclared(found: Sequence[Difference], treatment: Sequence[str]) -> list[Di
     return [each for each in found if not covered(each.path, treatment)]
 
 
-def _covers(declared: Sequence[str], path: Sequence[str]) -> bool:
-    if len(declared) > len(path):
+def _covers(declared: str, path: Sequence[str]) -> bool:
+    if not path:
         return False
-    pairs = zip(declared, path, strict=False)
-    return all(fnmatchcase(name, wanted) for wanted, name in pairs)
+    name, below = path[0], path[1:]
+    if declared == name:
+        return True
+    if declared.startswith(f"{name}.") and _covers(declared[len(name) + 1 :], below):
+        return True
+    wanted, dot, rest = declared.partition(".")
+    if "*" not in wanted or not _matches(wanted, name):
+        return False
+    return _covers(rest, below) if dot else True
+
+
+def _matches(wanted: str, name: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, wanted.split("*"))), name, re.DOTALL) is not None
 
 
 # --- comparing -----------------------------------------------------------------------------------
 
 
-def _named(normal: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A normal form with its links by id, and the declared orders apart."""
+def _named(normal: Mapping[str, JSON], other: Mapping[str, JSON]) -> dict[str, JSON]:
+    """A normal form with its links by id, and of its files those that both sides name."""
     named = {key: value for key, value in normal.items() if key not in _REMARKS}
     named["links"] = {link["id"]: link for link in normal["links"]}
+    theirs = other.get("files", {})
+    named["files"] = {name: sha for name, sha in normal.get("files", {}).items() if name in theirs}
     return named
 
 
@@ -126,14 +155,28 @@ def _compare_maps(
     path: tuple[str, ...], left: Mapping[str, JSON], right: Mapping[str, JSON]
 ) -> Iterator[tuple[Any, JSON, JSON]]:
     keys = [*left, *(key for key in right if key not in left)]
+    closed = _closed(path)
     for key in keys:
-        if not key.startswith("x-"):
+        if not (closed and key.startswith("x-")):
             yield from _compare((*path, key), left.get(key, ABSENT), right.get(key, ABSENT))
     if path in (("roles",), ("links",)):
         ours = [key for key in left if key in right]
         theirs = [key for key in right if key in left]
         if ours != theirs:
             yield (*path, "(order)"), ours, theirs
+
+
+def _closed(path: tuple[str, ...]) -> bool:
+    """Whether the map at ``path`` is closed, so that its ``x-`` keys are remarks."""
+    if path in ((), ("limits",)):
+        return True
+    if path[0] == "evaluators" or path[2:4] == ("trigger", "checks"):
+        return len(path) in (3, 6)
+    if path[0] not in _THINGS or len(path) < 2:
+        return False
+    below = path[2:]
+    is_phase = path[0] == "links" and len(below) == 2 and below[0] == "review"
+    return not below or below in _CLOSED_BELOW.get(path[0], ()) or is_phase
 
 
 def _maps_in_step(left: JSON, right: JSON) -> bool:
@@ -166,15 +209,24 @@ def _same(left: JSON, right: JSON) -> bool:
 # --- classes -------------------------------------------------------------------------------------
 
 
-def _authority(normal: Mapping[str, JSON]) -> frozenset[str]:
-    return frozenset(link["id"] for link in normal["links"] if link["kind"] == "authority")
+class _Classes:
+    """What kind of difference stands at a path."""
 
+    def __init__(self, left: Mapping[str, JSON], right: Mapping[str, JSON]) -> None:
+        links = [*left["links"], *right["links"]]
+        self._authority = {link["id"] for link in links if link["kind"] == "authority"}
+        self._files = {**left.get("files", {}), **right.get("files", {})}
 
-def _kind(path: tuple[str, ...], authority: frozenset[str]) -> Kind:
-    if path[0] == "roles":
-        return _BY_ROLE_FIELD.get(path[2], "structure") if len(path) > 2 else "structure"
-    if path[0] != "links":
+    def kind(self, path: tuple[str, ...], values: tuple[JSON, JSON]) -> Kind:
+        if path[0] == "roles":
+            return _BY_ROLE_FIELD.get(path[2], "structure") if len(path) > 2 else "structure"
+        if path[0] == "links":
+            return self._of_link(path)
+        if path[0] == "tools" and any(isinstance(v, str) and v in self._files for v in values):
+            return "data"
         return _BY_HEAD.get(path[0], "structure")
-    if path[1] not in authority:
-        return "structure"
-    return "prompts" if path[2:] == ("directive",) else "authority"
+
+    def _of_link(self, path: tuple[str, ...]) -> Kind:
+        if path[1] not in self._authority:
+            return "structure"
+        return "prompts" if path[-1] in ("directive", "prompt") else "authority"

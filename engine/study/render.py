@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.desk import Desk
@@ -21,7 +21,7 @@ from orglab.providers.simulated import SimulatedProvider
 from orglab.providers.tokens import prompt_tokens
 from orglab.results.journal import MemoryJournal
 
-__all__ = ["Prompt", "rendered_prompts"]
+__all__ = ["Prompt", "Rendered", "rendered_prompts"]
 
 JSON: TypeAlias = Any
 
@@ -41,7 +41,19 @@ class Prompt:
     tokens: int
 
 
-async def rendered_prompts(team: Team, unit: Unit, *, seed: int = 0) -> list[Prompt]:
+class Rendered(NamedTuple):
+    """The prompts of one imagined run.
+
+    Attributes:
+        prompts: In order.
+        fault: Why there are no more of them than these; "" where the run came to its end.
+    """
+
+    prompts: list[Prompt]
+    fault: str
+
+
+async def rendered_prompts(team: Team, unit: Unit, *, seed: int = 0) -> Rendered:
     """The prompts of one imagined run, in order; nothing is asked of any model.
 
     What a role would write stands as ``[output of writer]``, or as a simulated value where its
@@ -50,8 +62,9 @@ async def rendered_prompts(team: Team, unit: Unit, *, seed: int = 0) -> list[Pro
     """
     imagined = _Imagined()
     desk = Desk(team.topology.models, {"*": ScriptedProvider(imagined.answer)})
-    await run_team(RunPlan(team, desk), unit, seed=seed, journal=MemoryJournal())
-    return imagined.prompts
+    plan = RunPlan(team, desk)
+    outcome = await run_team(plan, unit, seed=seed, journal=MemoryJournal())
+    return Rendered(imagined.prompts, outcome.reason if outcome.status == "failed" else "")
 
 
 class _Imagined:

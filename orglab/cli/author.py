@@ -111,12 +111,16 @@ def render(
     team = load_team(file, overrides=overrides_of(sets or []), models=models)
     unit = units_of(team, inputs=inputs or [], units=units)[0]
     console = Console()
-    for prompt in asyncio.run(rendered_prompts(team, unit, seed=seed)):
+    found = asyncio.run(rendered_prompts(team, unit, seed=seed))
+    for prompt in found.prompts:
         console.rule(visible(prompt.title), align="left")
         for message in prompt.messages:
             console.print(f"[{message.role}]", style="bold", markup=False, highlight=False)
             console.print(visible(message.content), markup=False, highlight=False)
         console.print(f"about {prompt.tokens:,} tokens", style="dim", highlight=False)
+    if found.fault:
+        typer.echo(f"The run would end here: {visible(found.fault)}", err=True)
+        raise typer.Exit(2)
 
 
 def schema(

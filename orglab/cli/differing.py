@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -15,6 +16,8 @@ from rich.text import Text
 
 from orglab.cli.markdown import markdown_of
 from orglab.cli.values import overrides_of
+from orglab.engine.graph.team import Team
+from orglab.engine.run.run import Unit
 from orglab.engine.study.comparison import Comparison, compare_teams
 from orglab.engine.study.diff import ABSENT, Difference
 from orglab.engine.study.session import load_team, units_of
@@ -55,7 +58,7 @@ def diff(
     """Shows every difference of two teams; with --treatment it refuses any other."""
     overrides = overrides_of(sets or [])
     teams = [load_team(path, overrides=overrides, models=models) for path in (left, right)]
-    unit = units_of(teams[0], inputs=inputs or [], units=units)[0] if units or inputs else None
+    unit = _unit(teams, inputs or [], units) if units or inputs else None
     found = asyncio.run(
         compare_teams(
             teams[0], teams[1], names=(str(left), str(right)), unit=unit, treatment=treatment
@@ -71,20 +74,28 @@ def diff(
         raise typer.Exit(GATE)
 
 
+def _unit(teams: Sequence[Team], inputs: Sequence[str], units: Path | None) -> Unit:
+    """A unit with the inputs of both teams."""
+    declared = {name: each for team in teams for name, each in team.topology.inputs.items()}
+    both = replace(teams[0], topology=replace(teams[0].topology, inputs=declared))
+    return units_of(both, inputs=inputs, units=units)[0]
+
+
 def _print(console: Console, found: Comparison) -> None:
     if not found.differences:
         console.print("No differences.", highlight=False)
         return
-    table = Table(title=f"{found.left} | {found.right}", title_justify="left", show_lines=True)
+    title = Text(visible(f"{found.left} | {found.right}"))
+    table = Table(title=title, title_justify="left", show_lines=True)
     for name in ("path", "class", found.left, found.right):
-        table.add_column(visible(name), overflow="fold")
+        table.add_column(Text(visible(name)), overflow="fold")
     strange = {each.where for each in found.undeclared}
     for each in found.differences:
         style = "bold red" if each.where in strange else ""
         table.add_row(Text(visible(each.where), style), each.kind, *_sides(each))
     console.print(table)
     for pair in found.prompts:
-        console.rule(visible(f"prompt of {pair.title}"), align="left")
+        console.rule(Text(visible(f"prompt of {pair.title}")), align="left")
         console.print(_marked(pair.left, pair.right))
     _verdict(console, found)
 
@@ -125,6 +136,8 @@ def _verdict(console: Console, found: Comparison) -> None:
 
 
 def _lines(found: Comparison) -> Iterator[str]:
+    for fault in found.faults:
+        yield f"Not all prompts could be rendered: {fault}"
     number = len(found.differences)
     yield "1 difference." if number == 1 else f"{number} differences."
     if found.treatment is None:

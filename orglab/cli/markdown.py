@@ -10,10 +10,14 @@ from typing import Any, TypeAlias
 from orglab.engine.study.comparison import Comparison
 from orglab.engine.study.diff import ABSENT
 from orglab.engine.study.word_diff import word_diff
+from orglab.results.plain import visible
 
 __all__ = ["markdown_of"]
 
 JSON: TypeAlias = Any
+
+_SIGNS = "\\|`*_[]!~$@"
+"""What could mean something to Markdown within a line, beside HTML; ``&#;`` are our own."""
 
 
 def markdown_of(found: Comparison) -> str:
@@ -32,11 +36,12 @@ def _lines(found: Comparison) -> Iterator[str]:
     yield "|---|---|---|---|"
     for each in found.differences:
         mark = " **undeclared**" if each.where in strange else ""
-        cells = [f"`{each.where}`{mark}", each.kind, _cell(each.left), _cell(each.right)]
+        cells = [f"{_text(each.where)}{mark}", each.kind, _cell(each.left), _cell(each.right)]
         yield f"| {' | '.join(cells)} |"
     for pair in found.prompts:
-        yield f"\n## Prompt of {_text(pair.title)}\n"
-        yield _words(pair.left, pair.right)
+        yield f"\n## Prompt of {_text(pair.title)}\n\n<pre>{_words(pair.left, pair.right)}</pre>"
+    for fault in found.faults:
+        yield f"\nNot all prompts could be rendered: {_text(fault)}"
     for name, graph in zip((found.left, found.right), found.graphs, strict=True):
         yield f"\n## Graph of {_text(name)}\n\n```mermaid\n{graph.strip()}\n```"
 
@@ -49,17 +54,19 @@ def _cell(value: JSON) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that means nothing to Markdown or HTML."""
-    plain = html.escape(text).replace("|", "&#124;").replace("`", "&#96;")
-    return plain.replace("\n", "<br>").replace("*", "&#42;").replace("_", "&#95;")
+    """Text on one line that means nothing to Markdown, HTML or a terminal."""
+    plain = html.escape(visible(text))
+    for sign in _SIGNS:
+        plain = plain.replace(sign, f"&#{ord(sign)};")
+    return plain.replace("\n", "<br>")
 
 
 def _words(left: str, right: str) -> str:
+    """Both texts word by word, for a ``<pre>``, in which Markdown means nothing."""
     tags = {"left": "del", "right": "ins"}
-    parts = (
-        f"<{tags[piece.kind]}>{_text(piece.text)}</{tags[piece.kind]}>"
-        if piece.kind in tags
-        else _text(piece.text)
-        for piece in word_diff(left, right)
-    )
+    parts = []
+    for piece in word_diff(left, right):
+        text = html.escape(visible(piece.text))
+        tag = tags.get(piece.kind)
+        parts.append(f"<{tag}>{text}</{tag}>" if tag else text)
     return "".join(parts)
