@@ -27,8 +27,9 @@ Tools:"""
 def with_actions(request: Request) -> Request:
     """The same request for a model without tool calls of its own.
 
-    Tools become a schema and a few lines of the system text. Calls and results that stand in the
-    conversation become plain messages, also where the tools have been taken away.
+    Tools become a schema and a few lines of the system text, which stay the same when the model
+    must answer, so that what was read of the conversation can be reused; the schema then offers
+    the answer alone. Calls and results in the conversation become plain messages.
 
     Args:
         request: What the engine asks.
@@ -43,7 +44,7 @@ def with_actions(request: Request) -> Request:
         request,
         messages=_introduced(messages, request.tools),
         tools=(),
-        schema=action_schema(request.tools, request.schema),
+        schema=action_schema(() if request.must_answer else request.tools, request.schema),
     )
 
 

@@ -207,7 +207,8 @@ class Request:
     Attributes:
         model: The exact model name.
         messages: The conversation, system message (if any) first.
-        tools: Tools that may be called; empty means the model must answer.
+        tools: Tools that the conversation is about; they stay when none may be called any more.
+        must_answer: No tool may be called now: the model must answer.
         schema: JSON Schema that the reply must fit, or None for free text.
         params: Sampling parameters, only those that the author wrote.
         seed: Sampling seed (0 to 2**31 - 1) derived by the engine from the identity of the call.
@@ -220,6 +221,7 @@ class Request:
     tools: tuple[ToolDefinition, ...] = ()
     schema: Mapping[str, JSON] | None = None
     params: Mapping[str, JSON] = field(default_factory=dict)
+    must_answer: bool = False
     seed: int = 0
     identity: str = ""
     labels: Labels = field(default_factory=Labels)

@@ -33,7 +33,7 @@ _GROUPED = 0.3
 
 def wants_tool(request: Request, seen: Sightings, draws: Draws, profile: Profile) -> bool:
     """Whether the model calls a tool now: a first look, then a geometric number of calls a turn."""
-    if not request.tools:
+    if request.must_answer or not request.tools:
         return False
     made = 0
     for message in reversed(request.messages):

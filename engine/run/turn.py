@@ -280,7 +280,6 @@ class TurnRunner:
             raise TurnFailed(body["error"]["kind"], body["error"]["message"])
 
     def _request(self, turn: Turn, identity: str) -> Request:
-        tools = turn.tools if turn.tools_left else ()
         params = dict(turn.seat.params)
         limit = turn.copy.role.limits.output_tokens
         if limit is not None:
@@ -288,7 +287,8 @@ class TurnRunner:
         return Request(
             model=turn.seat.model.model,
             messages=tuple(turn.messages),
-            tools=tuple(self.toolbox.definition(name) for name in tools),
+            tools=tuple(self.toolbox.definition(name) for name in turn.tools),
+            must_answer=bool(turn.tools) and not turn.tools_left,
             schema=turn.schema,
             params=params,
             seed=sampling_seed(identity),
@@ -310,7 +310,7 @@ class TurnRunner:
         """Digest of all that is sent: model, parameters, messages, tools, schema."""
         for message in turn.messages[len(turn.digests) :]:
             turn.digests.append(message_digest(message))
-        tools = self.toolbox.digest(turn.tools) if turn.tools_left else ""
+        tools = f"{self.toolbox.digest(turn.tools)} {turn.tools_left}" if turn.tools else ""
         schema = _schema_digest(turn.schema) if turn.schema is not None else ""
         limit = turn.copy.role.limits.output_tokens
         return digest(turn.seat.digest, str(limit), tools, schema, *turn.digests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -182,3 +183,21 @@ def test_what_was_told_as_an_action_is_read_back_as_the_same_call() -> None:
     text = told.messages[0].content
     assert json.loads(text)["tool"] == call.name
     assert read_action(Completion(text=text), _request()).tool_calls == (call,)
+
+
+def test_where_the_model_must_answer_the_introduction_stays_the_same() -> None:
+    """What was read of the conversation can be reused; only the answer is offered."""
+    tool = ToolDefinition(
+        name="head",
+        description="First rows.",
+        parameters={"type": "object", "properties": {}, "additionalProperties": False},
+    )
+    message = Message(role="user", content="go")
+    free = Request(model="m", messages=(message,), tools=(tool,))
+    bound = replace(free, must_answer=True)
+    assert with_actions(bound).messages == with_actions(free).messages
+    schema = with_actions(bound).schema
+    assert schema is not None
+    assert len(schema["anyOf"]) == 1
+    done = read_action(Completion(text='{"answer": "fine"}'), bound)
+    assert done.text == "fine"

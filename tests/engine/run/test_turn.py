@@ -75,12 +75,12 @@ async def test_a_broken_call_is_an_error_to_the_model(team: Make, play: Make, un
 
 
 async def test_used_up_tools_are_taken_away(team: Make, play: Make, unit: Unit) -> None:
-    """After `tool_calls` the model must answer: it is offered no tool, and told so."""
+    """After `tool_calls` the model must answer, and is told so; the tools stay in the request."""
     role = with_tools(limits={"tool_calls": 2})
     made = team(role, [], "explorer", tools=TOOLS, inputs=INPUTS)
     said = [calling("head", '{"n": 1}'), calling("head", '{"n": 2}'), "done"]
     run = await play(made, {"explorer": said}, unit=unit)
-    assert [len(request.tools) for request in run.requests] == [2, 2, 0]
+    assert [request.must_answer for request in run.requests] == [False, False, True]
     assert "all 2 tool calls" in run.requests[-1].messages[-1].content
     assert run.outcome.status == "completed"
 
