@@ -1,7 +1,7 @@
 """What the engine costs: the same chain of five roles in orglab and in LangGraph, instant model.
 
 The model is a function in this process that answers at once, so all that is measured is the engine:
-preparing turns, keeping what was said, deciding who is next. The engines take turns (A B C … A B C …)
+preparing turns, keeping what was said, deciding who is next. The engines take turns (A B C … A B C)
 and medians are reported, with the range, in µs a turn: wall clock, and CPU time of the process
 (all threads) for machines that others use too.
 
