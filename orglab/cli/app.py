@@ -16,6 +16,7 @@ from orglab.cli.compare import compare
 from orglab.cli.differing import GATE, diff
 from orglab.cli.look import export, show
 from orglab.cli.powering import power_of
+from orglab.cli.reporting import report
 from orglab.cli.running import run
 from orglab.engine.run.turn import NotTheRecordedCall
 from orglab.engine.spec.fault import SpecError
@@ -47,6 +48,7 @@ for command in (
     run,
     show,
     compare,
+    report,
     evaluate,
     export,
     schema,

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from orglab.cli.progress import progress_of
+from orglab.cli.reporting import tell_report
 from orglab.cli.values import MOST_SEED
 from orglab.cli.work import Wish, work_of
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
@@ -97,6 +98,8 @@ def run(
     finally:
         store.close()
     _report(console, tally, folder)
+    if work.experiment is not None:
+        tell_report(folder)
     if tally.interrupted or tally.failed or tally.stopped:
         raise typer.Exit(NOT_ALL_DONE)
 

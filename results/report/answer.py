@@ -33,7 +33,10 @@ def answer(findings: Findings) -> str:
             "below describe what was measured."
         )
     rows = list(analysis.primary)
-    told = [clause(row, findings.analysis_plan.alpha if findings.analysis_plan else 0.05) for row in rows[:_MOST_CLAUSES]]
+    told = [
+        clause(row, findings.analysis_plan.alpha if findings.analysis_plan else 0.05)
+        for row in rows[:_MOST_CLAUSES]
+    ]
     if len(rows) > _MOST_CLAUSES:
         told.append(f"{len(rows) - _MOST_CLAUSES} further primary comparisons stand below")
     return f"{_opening(findings)}{'; '.join(told)}."
@@ -42,7 +45,9 @@ def answer(findings: Findings) -> str:
 def _opening(findings: Findings) -> str:
     words = ""
     if findings.simulated:
-        words = "With simulated models" if findings.wholly_simulated else "With partly simulated models"
+        words = (
+            "With simulated models" if findings.wholly_simulated else "With partly simulated models"
+        )
     if not findings.progress.finished:
         ended = findings.progress.planned - findings.progress.open
         so_far = f"so far ({ended:,} of {amount(findings.progress.planned, 'run')})"
@@ -74,10 +79,7 @@ def clause(row: Effect, alpha: float = 0.05) -> str:
             f"{what} was equivalent under {row.arm} and {row.reference} within {_margin(row)} "
             f"({numbers})"
         )
-    return (
-        f"whether {what} differs between {row.arm} and {row.reference} stays open "
-        f"({numbers})"
-    )
+    return f"whether {what} differs between {row.arm} and {row.reference} stays open ({numbers})"
 
 
 def figures(row: Effect) -> str:
@@ -85,7 +87,9 @@ def figures(row: Effect) -> str:
     size, low, high, unit = row.effect.difference, row.effect.low, row.effect.high, ""
     if row.rates is not None and size is not None:
         found = row.rates
-        size, low, high = (None if x is None else 100 * x for x in (found.difference, found.low, found.high))
+        size, low, high = (
+            None if x is None else 100 * x for x in (found.difference, found.low, found.high)
+        )
         unit = " percentage points"
     digits = places(size, low, high)
     parts = [f"95 % CI {interval(low, high, digits)}"] if low is not None else []
@@ -125,7 +129,10 @@ def _gained(findings: Findings, arm: str, other: str) -> str:
     ]
     alpha = findings.analysis_plan.alpha if findings.analysis_plan else 0.05
     told = [
-        f"{label(row.outcome)} {_points(row)}{'' if is_shown(row, alpha) else ' (not shown to differ from 0)'}"
+        (
+            f"{label(row.outcome)} "
+            f"{_points(row)}{'' if is_shown(row, alpha) else ' (not shown to differ from 0)'}"
+        )
         for row in rows
     ]
     return ", ".join(told) or "no outcome can be compared yet"
@@ -135,7 +142,7 @@ def _points(row: Effect) -> str:
     size = row.effect.difference
     if row.rates is not None and size is not None:
         return f"{signed(100 * size)} percentage points"
-    return f"{signed(size)} points"
+    return f"{signed(size, places(size, row.effect.low, row.effect.high))} points"
 
 
 def _paid(findings: Findings, arm: str, other: str) -> list[str]:

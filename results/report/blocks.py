@@ -127,6 +127,4 @@ class Section:
     blocks: Sequence[Block] = field(default_factory=tuple)
 
 
-Block: TypeAlias = (
-    Paragraph | Bullets | Table | Figure | Drawing | Changes | Links | Fold
-)
+Block: TypeAlias = Paragraph | Bullets | Table | Figure | Drawing | Changes | Links | Fold

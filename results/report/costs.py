@@ -132,8 +132,8 @@ GROUP BY run, role, judging, aside ORDER BY run, role
 def read_costs(reader: Reader, tables: Tables, arms: Sequence[str]) -> Costs:
     """Adds up the calls of every planned run, however it ended."""
     found = {arm: ArmCosts(arm=arm) for arm in arms}
-    for row in tables.rows.values():
-        found[row.arm].runs += 1
+    for run in tables.rows.values():
+        found[run.arm].runs += 1
     numbers = tables.numbers
     simulated = judging = calls = 0
     for row in reader.rows(_SQL):

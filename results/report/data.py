@@ -188,9 +188,7 @@ def _units(reader: Reader) -> dict[int, dict[str, JSON]]:
 # --- scores --------------------------------------------------------------------------------------
 
 
-def _scores(
-    scored: Scored, numbers: Mapping[int, Key], wanted: Sequence[str]
-) -> pd.DataFrame:
+def _scores(scored: Scored, numbers: Mapping[int, Key], wanted: Sequence[str]) -> pd.DataFrame:
     """Scores of the planned runs; what the plan wants and nobody gave stands there as missing."""
     rows = [(*numbers[row.run], *_cell(row)) for row in scored.values if row.run in numbers]
     given = {row[3] for row in rows}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from orglab.results.commit import StoreError
@@ -106,7 +107,7 @@ def plan_changes(reader: Reader, plans: Sequence[FrozenPlan]) -> list[PlanChange
             ended=int(next(reader.rows(ended, (after.added,)))["n"]),
             changes=tuple(_changes(before.normal, after.normal)),
         )
-        for before, after in zip(plans, plans[1:], strict=False)
+        for before, after in pairwise(plans)
     ]
 
 

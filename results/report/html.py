@@ -32,8 +32,9 @@ def html_page(report: Report, transcripts: list[tuple[str, str]]) -> str:
 
 
 def page(template: str, **values: JSON) -> str:
-    """A page from one of the templates; every text is escaped, and what is hidden is written out."""
-    return _environment().get_template(template).render(style=Markup(style()), **values)  # noqa: S704 - our own style sheet
+    """A page from a template; every text is escaped, and what is hidden is written out."""
+    ours = Markup(style())  # noqa: S704 - our own style sheet
+    return _environment().get_template(template).render(style=ours, **values)
 
 
 @cache

@@ -28,7 +28,7 @@ from orglab.results.report.parts.sturdiness import (
 from orglab.results.report.parts.treatment import treatment_part, treatment_words
 from orglab.results.report.wording import amount
 
-__all__ = ["Banner", "Report", "Written", "report_of"]
+__all__ = ["Banner", "Report", "report_of"]
 
 JSON: TypeAlias = Any
 Part: TypeAlias = Callable[[Findings], Section | None]
@@ -58,18 +58,6 @@ class Banner(NamedTuple):
 
     title: str
     text: str
-
-
-class Written(NamedTuple):
-    """What was written.
-
-    Attributes:
-        answer: The answer in one sentence.
-        files: The files, the page to open first.
-    """
-
-    answer: str
-    files: Sequence[Path]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,17 +111,30 @@ def _banners(findings: Findings) -> list[Banner]:
     found = []
     costs, progress = findings.costs, findings.progress
     if findings.wholly_simulated and costs.calls:
-        words = "No language model wrote these replies or verdicts. The figures measure nothing but the simulation."
+        words = (
+            "No language model wrote these replies or verdicts. The figures measure "
+            "nothing but the simulation."
+        )
         found.append(Banner("SIMULATED", words))
     elif findings.simulated:
-        words = f"{costs.simulated:,} of {costs.calls:,} replies were written by no language model ({costs.simulated_judging:,} of them verdicts of judges)."
+        words = (
+            f"{costs.simulated:,} of {costs.calls:,} replies were written by no language "
+            f"model ({costs.simulated_judging:,} of them verdicts of judges)."
+        )
         found.append(Banner("PARTLY SIMULATED", words))
     if not progress.finished:
         ended = progress.planned - progress.open
-        words = f"{ended:,} of {amount(progress.planned, 'planned run')} have ended. Every figure is of these alone, and looking early at a result makes a false alarm likelier."
+        words = (
+            f"{ended:,} of {amount(progress.planned, 'planned run')} have ended. Every "
+            "figure is of these alone, and looking early at a result makes a false alarm "
+            "likelier."
+        )
         found.append(Banner("UNFINISHED", words))
     if changed_after_data(findings):
-        words = "The analysis was changed after runs had ended: what it tests was not all declared beforehand. What was changed stands under Deviations."
+        words = (
+            "The analysis was changed after runs had ended: what it tests was not all "
+            "declared beforehand. What was changed stands under Deviations."
+        )
         found.append(Banner("ANALYSIS CHANGED AFTER DATA EXISTED", words))
     if findings.faults and findings.tables.rows:
         found.append(Banner("NOT ALL COULD BE COMPUTED", "; ".join(findings.faults)))
@@ -144,9 +145,14 @@ def _facts(findings: Findings) -> list[tuple[str, str]]:
     progress = findings.progress
     ended = ", ".join(f"{count:,} {status}" for status, count in progress.statuses.items())
     units = len(findings.plan.normal["units"])
-    facts = [
-        ("Units", f"{amount(units, 'unit')}, {amount(len(findings.plan.arms), 'arm')}, {amount(findings.plan.normal['replicates'], 'replicate')}"),
+    return [
+        (
+            "Units",
+            (
+                f"{amount(units, 'unit')}, {amount(len(findings.plan.arms), 'arm')}, "
+                f"{amount(findings.plan.normal['replicates'], 'replicate')}"
+            ),
+        ),
         ("Runs", f"{progress.planned:,} planned: {ended}"),
         ("Cost of the study", total_words(findings)),
     ]
-    return facts

@@ -77,10 +77,10 @@ def read_scored(reader: Reader, drafts: Sequence[str] = ()) -> Scored:
                          THEN detail WHEN name LIKE '%@%' THEN detail ELSE '' END AS detail
              FROM scores ORDER BY run, evaluator, arguments, name"""
     for row in reader.rows(sql):
-        reading.score(row)
+        reading.score(dict(row))
     failed = "SELECT run, evaluator, arguments, error FROM evaluations WHERE error IS NOT NULL"
     for row in reader.rows(failed):
-        reading.failure(row)
+        reading.failure(dict(row))
     return Scored(
         values=tuple(reading.values),
         drafts=tuple(reading.drafts),
@@ -118,9 +118,7 @@ class _Reading:
             self.values += self._verdicts(row, name, verdicts)
         else:
             reason = _TEXT if row["label"] is not None else row["reason"]
-            self.values.append(
-                ValueRow(row["run"], name, "", row["value"], row["scale"], reason)
-            )
+            self.values.append(ValueRow(row["run"], name, "", row["value"], row["scale"], reason))
 
     def failure(self, row: Mapping[str, JSON]) -> None:
         """An evaluator that could not measure: its every score is missing, and why."""

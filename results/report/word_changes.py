@@ -32,7 +32,10 @@ def word_changes(old: str, new: str) -> list[Piece]:
 
 def kept_words(pieces: list[Piece]) -> tuple[int, int]:
     """How many words of the old text stand in the new one, and how many it has."""
-    counts = {kind: sum(len(each.text.split()) for each in pieces if each.kind == kind) for kind in ("same", "old")}
+    counts = {
+        kind: sum(len(each.text.split()) for each in pieces if each.kind == kind)
+        for kind in ("same", "old")
+    }
     return counts["same"], counts["same"] + counts["old"]
 
 

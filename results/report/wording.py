@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 MINUS = "\N{MINUS SIGN}"
-NOTHING = "–"
+NOTHING = "\N{EN DASH}"
 """Stands where there is no number; the reason stands beside."""
 
 
@@ -32,7 +32,7 @@ def places(*values: float | None) -> int:
         return 2
     if 0.1 <= largest < 10:
         return 2
-    return max(0, min(8, 1 - floor(log10(largest)) + (largest < 0.1)))
+    return max(0, min(8, (2 if largest >= 10 else 1) - floor(log10(largest))))
 
 
 def number(value: float | None, decimals: int | None = None) -> str:
@@ -41,7 +41,9 @@ def number(value: float | None, decimals: int | None = None) -> str:
         return NOTHING
     if decimals is None:
         decimals = 0 if value == int(value) and abs(value) < 1e15 else places(value)
-    return f"{value:,.{decimals}f}".replace("-", MINUS) if _shows(value, decimals) else _zero(decimals)
+    return (
+        f"{value:,.{decimals}f}".replace("-", MINUS) if _shows(value, decimals) else _zero(decimals)
+    )
 
 
 def _shows(value: float, decimals: int) -> bool:
@@ -97,7 +99,9 @@ def money(usd: float | None) -> str:
         return "$0"
     sign = MINUS if usd < 0 else ""
     size = abs(usd)
-    return f"{sign}${size:,.2f}" if size >= 1 else f"{sign}${number(size, max(2, places(size) + 1))}"
+    return (
+        f"{sign}${size:,.2f}" if size >= 1 else f"{sign}${number(size, max(2, places(size) + 1))}"
+    )
 
 
 def time(seconds: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 
 from orglab.results.report.figures.canvas import COLOURS, MUTED, canvas, plain, quiet, short
 
@@ -38,15 +39,14 @@ def stacked_bars(
             )  # fmt: skip
             starts = [start + size for start, size in zip(starts, sizes, strict=True)]
         _names(axes, list(bars))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
         axes.set_xlabel(axis)
         figure.legend(loc="outside lower center", ncols=5)
 
     return canvas(name, 0.42 * len(bars) + 1.15, draw)
 
 
-def grouped_bars(
-    name: str, rows: Sequence[tuple[str, Mapping[str, float]]], *, axis: str
-) -> str:
+def grouped_bars(name: str, rows: Sequence[tuple[str, Mapping[str, float]]], *, axis: str) -> str:
     """Rows of lying bars, one bar an arm in each."""
     arms = list(dict.fromkeys(arm for _, sizes in rows for arm in sizes))
     thick = 0.8 / max(len(arms), 1)

@@ -91,7 +91,8 @@ def canvas(
         draw: Draws on an empty figure.
         width: Inches.
     """
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+    look: Any = _STYLE | {"svg.hashsalt": name}  # rc_context lists every key it knows
+    with mpl.rc_context(look):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure)

@@ -20,7 +20,7 @@ from orglab.results.report.figures.canvas import (
 
 __all__ = ["DotRow", "dots"]
 
-_ROW = 0.3
+_ROW = 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,18 +69,21 @@ def dots(name: str, rows: Sequence[DotRow], *, axis: str, whole: str = "", other
 
 
 def _row(axes: Axes, row: DotRow, at: int, colours: dict[str, str]) -> None:
-    below = [at + 0.22] * len(row.others)
+    below = [at + 0.3] * len(row.others)
     axes.scatter(row.others, below, s=9, color=MUTED, alpha=0.45, linewidths=0)
-    lift = 0.12 if row.others else 0.0
     for who, value in row.named:
-        axes.scatter([value], [at - lift], s=34, color=colours[who], linewidths=0, alpha=0.9)
+        lift = _lift(list(colours).index(who), len(colours))
+        axes.scatter([value], [at + lift], s=26, color=colours[who], linewidths=0, alpha=0.9)
     if row.whole is not None:
-        axes.plot([row.whole] * 2, [at - 0.32, at + 0.32], color=INK, linewidth=2)
+        axes.plot([row.whole] * 2, [at - 0.38, at + 0.38], color=INK, linewidth=2)
 
 
-def _legend(
-    figure: Figure, axes: Axes, colours: dict[str, str], words: tuple[str, str]
-) -> None:
+def _lift(place: int, names: int) -> float:
+    """Each name has a height of its own, so that equal values do not hide each other."""
+    return 0.0 if names < 2 else -0.3 + 0.42 * place / (names - 1)
+
+
+def _legend(figure: Figure, axes: Axes, colours: dict[str, str], words: tuple[str, str]) -> None:
     marks = [
         axes.scatter([], [], s=34, color=colour, linewidths=0, label=short(who, 22))
         for who, colour in colours.items()

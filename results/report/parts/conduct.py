@@ -15,7 +15,13 @@ from orglab.results.report.wording import NOTHING, amount, label, number, percen
 __all__ = ["attrition_part", "loops_part"]
 
 _MOST_REASONS = 3
-_STATUSES = {"completed": "completed", "stopped": "stopped", "failed": "failed", "running": "not ended", NOT_RUN: "not run"}
+_STATUSES = {
+    "completed": "completed",
+    "stopped": "stopped",
+    "failed": "failed",
+    "running": "not ended",
+    NOT_RUN: "not run",
+}
 
 
 def loops_part(findings: Findings) -> Section | None:
@@ -25,7 +31,10 @@ def loops_part(findings: Findings) -> Section | None:
     columns = [Column(title=title, figures=False) for title in ("link", "by", "action")]
     arms = [arm for arm in findings.plan.arms if any(row.arm == arm for row in findings.loops)]
     for arm in arms:
-        columns += [Column(title=f"{arm}: {what}") for what in ("verdicts", "a run", "obliged", "forced", "in runs")]
+        columns += [
+            Column(title=f"{arm}: {what}")
+            for what in ("verdicts", "a run", "obliged", "forced", "in runs")
+        ]
     found: dict[tuple[str, str, str], dict[str, LoopRow]] = {}
     for row in findings.loops:
         found.setdefault((row.link, row.by, row.action), {})[row.arm] = row
@@ -33,8 +42,14 @@ def loops_part(findings: Findings) -> Section | None:
         [*key, *[cell for arm in arms for cell in _loop_cells(findings, arm, own)]]
         for key, own in sorted(found.items())
     ]
-    blocks: list[Block] = [Table(columns=columns, rows=rows), Bullets(items=[_loops_of(findings, arm) for arm in findings.plan.arms])]
-    words = "A verdict that obliged is a loop. Forced: it objected with the cap used up, and the output was delivered all the same."
+    blocks: list[Block] = [
+        Table(columns=columns, rows=rows),
+        Bullets(items=[_loops_of(findings, arm) for arm in findings.plan.arms]),
+    ]
+    words = (
+        "A verdict that obliged is a loop. Forced: it objected with the cap used up, "
+        "and the output was delivered all the same."
+    )
     blocks.append(Paragraph(text=words, kind="note"))
     return Section(id="loops", title="Loops", blocks=blocks)
 
@@ -44,11 +59,19 @@ def _loop_cells(findings: Findings, arm: str, own: Mapping[str, LoopRow]) -> lis
     if row is None:
         return ["0", "0", "0", "0", "0"]
     runs = max(findings.costs.arms[arm].runs, 1)
-    return [str(row.number), number(row.number / runs, 2), str(row.obliged), str(row.forced), str(row.runs)]
+    return [
+        str(row.number),
+        number(row.number / runs, 2),
+        str(row.obliged),
+        str(row.forced),
+        str(row.runs),
+    ]
 
 
 def _loops_of(findings: Findings, arm: str) -> str:
-    done = [row for row in findings.tables.rows.values() if row.arm == arm and row.status == "completed"]
+    done = [
+        row for row in findings.tables.rows.values() if row.arm == arm and row.status == "completed"
+    ]
     if not done:
         return f"{arm}: no completed run"
     loops = [row.loops for row in done]
@@ -68,10 +91,15 @@ def attrition_part(findings: Findings) -> Section:
     blocks: list[Block] = [Table(columns=columns, rows=rows, caption="Runs by arm")]
     missing = _missing_rows(findings)
     if missing is None:
-        blocks.append(Paragraph(text="No score that the analysis names is missing in a completed run."))
+        blocks.append(
+            Paragraph(text="No score that the analysis names is missing in a completed run.")
+        )
     else:
         blocks.append(missing)
-        words = "Missing scores are counted over completed runs; a judge's unreadable verdict is missing. Nothing missing counts as 0."
+        words = (
+            "Missing scores are counted over completed runs; a judge's unreadable verdict "
+            "is missing. Nothing missing counts as 0."
+        )
         blocks.append(Paragraph(text=words, kind="note"))
     return Section(id="attrition", title="Attrition and missing scores", blocks=blocks)
 
@@ -84,7 +112,12 @@ def _attrition_cells(findings: Findings, arm: str) -> list[str]:
     reasons = own.loc[own["reason"] != "", "reason"].value_counts()
     told = [f"{reason} ({count})" for reason, count in reasons.head(_MOST_REASONS).items()]
     told += [f"{len(reasons) - _MOST_REASONS} more reasons"] if len(reasons) > _MOST_REASONS else []
-    return [arm, str(len(own)), *[str(counts.get(status, 0)) for status in _STATUSES], "; ".join(told) or NOTHING]
+    return [
+        arm,
+        str(len(own)),
+        *[str(counts.get(status, 0)) for status in _STATUSES],
+        "; ".join(told) or NOTHING,
+    ]
 
 
 def _missing_rows(findings: Findings) -> Table | None:

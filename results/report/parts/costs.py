@@ -8,7 +8,16 @@ from orglab.results.report.blocks import Block, Column, Figure, Paragraph, Secti
 from orglab.results.report.costs import ArmCosts, Costs, Use
 from orglab.results.report.figures.bars import stacked_bars
 from orglab.results.report.findings import Findings
-from orglab.results.report.wording import MINUS, NOTHING, amount, money, number, percent, time
+from orglab.results.report.wording import (
+    MINUS,
+    NOTHING,
+    amount,
+    money,
+    name_list,
+    number,
+    percent,
+    time,
+)
 
 __all__ = ["costs_part", "total_words"]
 
@@ -16,7 +25,11 @@ __all__ = ["costs_part", "total_words"]
 def total_words(findings: Findings) -> str:
     """What the whole study cost, in a few words."""
     total = findings.costs.total
-    cost = money(total.cost) if total.cost is not None else f"over {money(total.usd)} (some prices unknown)"
+    cost = (
+        money(total.cost)
+        if total.cost is not None
+        else f"over {money(total.usd)} (some prices unknown)"
+    )
     words = f"{cost} and {total.tokens:,} tokens"
     judging = sum(arm.judging.tokens for arm in findings.costs.arms.values())
     if judging:
@@ -31,16 +44,23 @@ def costs_part(findings: Findings) -> Section:
     costs = findings.costs
     blocks: list[Block] = [_figure(costs), _by_role(costs), _contrasts(findings)]
     notes = [
-        "Seconds of a role are service and waiting added up, also where calls ran side by side; seconds of a run are those on its "
-        "critical path. Every run that was begun counts, however it ended; calls that a retry put aside stand apart."
+        (
+            "Seconds of a role are service and waiting added up, also where calls ran side by "
+            "side; seconds of a run are those on its critical path. Every run that was begun "
+            "counts, however it ended; calls that a retry put aside stand apart."
+        )
     ]
     if costs.shares:
         notes.append(
-            "Arms shared calls until they diverged. Each arm's figures hold shared calls in full, as if it had run alone; "
-            "net figures hold what was paid, and the arm that asked first paid."
+            "Arms shared calls until they diverged. Each arm's figures hold shared calls in full, "
+            "as if it had run alone; net figures hold what was paid, and the arm that asked first "
+            "paid."
         )
     if costs.total.unpriced:
-        notes.append(f"The price of {amount(costs.total.unpriced, 'call')} is not known, so sums with them are unknown and not 0.")
+        notes.append(
+            f"The price of {amount(costs.total.unpriced, 'call')} is not known, so sums with them "
+            "are unknown and not 0."
+        )
     blocks += [Paragraph(text=words, kind="note") for words in notes]
     return Section(id="costs", title="Cost", blocks=blocks)
 
@@ -49,28 +69,40 @@ def _figure(costs: Costs) -> Figure:
     priced = not costs.total.unpriced and costs.total.usd > 0
     bars: dict[str, dict[str, float]] = {}
     for name, arm in costs.arms.items():
-        parts = {role: arm.roles.get(role, Use()) for role in costs.roles} | {"judging": arm.judging}
+        parts = {role: arm.roles.get(role, Use()) for role in costs.roles} | {
+            "judging": arm.judging
+        }
         bars[name] = {
-            part: (use.usd if priced else use.tokens) / max(arm.runs, 1) for part, use in parts.items()
+            part: (use.usd if priced else use.tokens) / max(arm.runs, 1)
+            for part, use in parts.items()
         }
     what = "US dollars a run" if priced else "tokens a run, read and written"
     svg = stacked_bars("costs", bars, axis=what, hatched="judging")
-    return Figure(name="costs", svg=svg, caption=f"What a run of each arm used, by role ({what}). Grey: judging.")
+    return Figure(
+        name="costs",
+        svg=svg,
+        caption=f"What a run of each arm used, by role ({what}). Grey: judging.",
+    )
 
 
 def _by_role(costs: Costs) -> Table:
     columns = [Column(title="", figures=False)]
     for arm in costs.arms:
         columns += [Column(title=f"{arm}: {what}") for what in ("calls", "tokens", "$", "seconds")]
-    rows, strong = [], set()
+    rows: list[Sequence[str]] = []
+    strong = set()
     for title, uses in _lines(costs):
         if title.startswith(("all", "writing and judging")):
             strong.add(len(rows))
         rows.append([title, *[cell for use in uses for cell in _cells(use)]])
     return Table(
         columns=columns, rows=rows, strong=frozenset(strong),
-        caption="Totals of " + ", ".join(f"{amount(arm.runs, 'run')} of {name}" for name, arm in costs.arms.items()),
+        caption=f"Totals of {name_list(_runs(costs))}",
     )  # fmt: skip
+
+
+def _runs(costs: Costs) -> list[str]:
+    return [f"{amount(arm.runs, 'run')} of {name}" for name, arm in costs.arms.items()]
 
 
 def _lines(costs: Costs) -> list[tuple[str, list[Use]]]:
@@ -98,7 +130,12 @@ def _net(use: Use) -> Use:
 
 
 def _cells(use: Use) -> list[str]:
-    return [f"{use.calls:,}", f"{use.tokens:,}", money(use.cost), time(use.seconds) if use.seconds else NOTHING]
+    return [
+        f"{use.calls:,}",
+        f"{use.tokens:,}",
+        money(use.cost),
+        time(use.seconds) if use.seconds else NOTHING,
+    ]
 
 
 # --- contrasts ------------------------------------------------------------------------------------
@@ -112,7 +149,10 @@ def _contrasts(findings: Findings) -> Table:
     rows: list[Sequence[str]] = []
     for arm, other in findings.plan.contrasts:
         name = f"{arm} {MINUS} {other}"
-        rows += [[name, *cells] for cells in _compared(arms[arm], arms[other], shares=findings.costs.shares)]
+        rows += [
+            [name, *cells]
+            for cells in _compared(arms[arm], arms[other], shares=findings.costs.shares)
+        ]
         rows += [[name, *cells] for cells in _critical_path(findings, arm, other)]
     return Table(columns=columns, rows=rows, caption="Compute of each contrast, mean of a run")
 
@@ -128,8 +168,15 @@ def _compared(one: ArmCosts, other: ArmCosts, *, shares: bool) -> list[list[str]
         if shares and name != "judging":
             uses[f"{name}, net"] = (_net(pair[0]), _net(pair[1]))
         for title, (mine, theirs) in uses.items():
-            rows.append([f"tokens, {title}", *_row(_each(mine.tokens, one), _each(theirs.tokens, other), "tokens")])
-            rows.append([f"$, {title}", *_row(_each(mine.cost, one), _each(theirs.cost, other), "usd")])
+            rows.append(
+                [
+                    f"tokens, {title}",
+                    *_row(_each(mine.tokens, one), _each(theirs.tokens, other), "tokens"),
+                ]
+            )
+            rows.append(
+                [f"$, {title}", *_row(_each(mine.cost, one), _each(theirs.cost, other), "usd")]
+            )
     return rows
 
 

@@ -22,9 +22,20 @@ def deviations_part(findings: Findings) -> Section:
     if found:
         blocks.append(Bullets(items=found))
     if not blocks:
-        words = "None found: one plan was frozen before the first run, and every run in the store is one of its."
+        words = (
+            "None found: one plan was frozen before the first run, and every run in the "
+            "store is one of its."
+        )
         blocks.append(Paragraph(text=words))
-    blocks.append(Paragraph(text=f"The plan has the hash {findings.plan.hash} and was frozen at {findings.plan.added}.", kind="note"))
+    blocks.append(
+        Paragraph(
+            text=(
+                f"The plan has the hash {findings.plan.hash} and was frozen at "
+                f"{findings.plan.added}."
+            ),
+            kind="note",
+        )
+    )
     return Section(id="deviations", title="Deviations from the frozen plan", blocks=blocks)
 
 
@@ -39,14 +50,20 @@ def _change_words(change: PlanChange) -> str:
     places = amount(len(change.changes), "place")
     if not change.ended:
         return f"{what} before there were data, at {change.added}, in {places}"
-    return f"{what} AFTER DATA EXISTED: {amount(change.ended, 'run')} had ended at {change.added}; {places} differ"
+    return (
+        f"{what} AFTER DATA EXISTED: {amount(change.ended, 'run')} had ended at "
+        f"{change.added}; {places} differ"
+    )
 
 
 def _facts(findings: Findings) -> list[str]:
     facts = list(findings.faults) if findings.tables.rows else []
     tables = findings.tables
     if tables.outside:
-        facts.append(f"{amount(tables.outside, 'run')} in the store are not in the plan (other units, replicates or seeds), and are left out")
+        facts.append(
+            f"{amount(tables.outside, 'run')} in the store are not in the plan (other "
+            "units, replicates or seeds), and are left out"
+        )
     if not findings.declared:
         facts.append("no primary outcome was declared: everything shown is exploratory")
     retried = sum(row.retries > 0 for row in tables.rows.values())
@@ -56,5 +73,7 @@ def _facts(findings: Findings) -> list[str]:
     if diverged:
         facts.append(f"{amount(diverged, 'run')} gave other events when gone on with than before")
     if findings.analysis and findings.analysis.duplicates:
-        facts.append(f"{amount(findings.analysis.duplicates, 'score')} written twice were counted once")
+        facts.append(
+            f"{amount(findings.analysis.duplicates, 'score')} written twice were counted once"
+        )
     return facts

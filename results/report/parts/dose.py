@@ -25,7 +25,10 @@ def dose_part(findings: Findings) -> Section | None:
     panels = [panel for row in analysis.dose if (panel := _panel(study, row))]
     blocks: list[Block] = []
     if panels:
-        caption = "Each mark is a unit of the arm; bars are means at each dose. The line is the least-squares fit, drawn where the model has no covariates."
+        caption = (
+            "Each mark is a unit of the arm; bars are means at each dose. The line is the "
+            "least-squares fit, drawn where the model has no covariates."
+        )
         blocks.append(Figure(name="dose", svg=dose_figure("dose", panels), caption=caption))
     for row in analysis.dose:
         blocks += _told(row)
@@ -33,7 +36,9 @@ def dose_part(findings: Findings) -> Section | None:
 
 
 def _panel(study: Study, row: Dose) -> DosePanel | None:
-    dose, outcome = (unit_means(study.cells(name).of(row.within)) for name in (row.dose, row.outcome))
+    dose, outcome = (
+        unit_means(study.cells(name).of(row.within)) for name in (row.dose, row.outcome)
+    )
     both = np.isfinite(dose) & np.isfinite(outcome)
     if not both.any():
         return None
@@ -49,7 +54,11 @@ def _panel(study: Study, row: Dose) -> DosePanel | None:
 
 def _told(row: Dose) -> list[Block]:
     found = row.spearman
-    held = f", with {name_list([label(name) for name in row.covariates])} held equal" if row.covariates else ""
+    held = (
+        f", with {name_list([label(name) for name in row.covariates])} held equal"
+        if row.covariates
+        else ""
+    )
     words = f"{label(row.outcome)} on {label(row.dose)} within {row.within}{held} ({row.label}): "
     if found.rho is None:
         words += f"no rank correlation: {found.why}."
@@ -57,7 +66,10 @@ def _told(row: Dose) -> list[Block]:
         words += f"Spearman's rho = {number(found.rho, 2)}, {p_equals(found.p)}, n = {found.n}"
         words += " (without covariates)." if row.covariates else "."
     if row.label == "correlational":
-        words += " The dose was not drawn by chance: a weak draft may bring about both the loops and the score."
+        words += (
+            " The dose was not drawn by chance: a weak draft may bring about both the "
+            "loops and the score."
+        )
     if row.left_out:
         words += f" {amount(row.left_out, 'unit')} without all values left out."
     return [Paragraph(text=words), _fits(row)]

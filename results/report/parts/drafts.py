@@ -36,19 +36,24 @@ def drafts_part(findings: Findings) -> Section | None:
     blocks: list[Block] = []
     panels = [panel for row in rows if (panel := _panel(findings, row))]
     if panels:
-        caption = "First and second draft of the same run: green where the second is higher, red where it is lower. Black: means."
+        caption = (
+            "First and second draft of the same run: green where the second is higher, red "
+            "where it is lower. Black: means."
+        )
         blocks.append(Figure(name="drafts", svg=slopes("drafts", panels), caption=caption))
     blocks.append(_table(rows))
     words = (
-        "Only runs in which the role wrote a second draft are in the rows of second drafts: they were "
-        "chosen by what happened. Rows are not corrected for the number of tests."
+        "Only runs in which the role wrote a second draft are in the rows of second drafts: they "
+        "were chosen by what happened. Rows are not corrected for the number of tests."
     )
     blocks.append(Paragraph(text=words, kind="note"))
     return Section(id="drafts", title="Drafts", blocks=blocks)
 
 
 def _table(rows: Sequence[DraftRow]) -> Table:
-    columns = [Column(title=title, figures=False) for title in ("role, arm", "measure", "comparison")]
+    columns = [
+        Column(title=title, figures=False) for title in ("role, arm", "measure", "comparison")
+    ]
     columns += [
         Column(title=title)
         for title in ("n", "mean", "against", "difference", "d_z", "p", "Wilcoxon p", "median")
@@ -57,7 +62,11 @@ def _table(rows: Sequence[DraftRow]) -> Table:
 
 
 def _cells(row: DraftRow) -> list[str]:
-    cells = [f"{row.role}, {row.arm}", label(row.measure), row.comparison.replace(" - ", " against ")]
+    cells = [
+        f"{row.role}, {row.arm}",
+        label(row.measure),
+        row.comparison.replace(" - ", " against "),
+    ]
     cells += [str(row.summary.n), number(row.summary.mean)]
     median = number(row.summary.median)
     if row.test is None or row.against is None:
@@ -82,7 +91,9 @@ def _panel(findings: Findings, row: DraftRow) -> SlopePanel | None:
         return None
     drafts = findings.tables.drafts
     own = drafts[
-        (drafts["role"] == row.role) & (drafts["measure"] == row.measure) & (drafts["arm"] == row.arm)
+        (drafts["role"] == row.role)
+        & (drafts["measure"] == row.measure)
+        & (drafts["arm"] == row.arm)
     ]
     first, second = (_means(findings, own[own["visit"] == number]) for number in (1, 2))
     both = first.index.intersection(second.index)
@@ -91,8 +102,8 @@ def _panel(findings: Findings, row: DraftRow) -> SlopePanel | None:
     return SlopePanel(
         title=f"{label(row.measure)}, {row.arm}",
         sides=("first", "second"),
-        left=first.loc[both].to_numpy(dtype=np.float64),
-        right=second.loc[both].to_numpy(dtype=np.float64),
+        left=np.asarray(first.loc[both], dtype=np.float64),
+        right=np.asarray(second.loc[both], dtype=np.float64),
     )
 
 

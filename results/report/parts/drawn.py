@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from orglab.results.report.blocks import Block, Figure, Paragraph, Section
 from orglab.results.report.findings import Findings
-from orglab.results.report.parts.effects import effect_forest, effect_table
+from orglab.results.report.parts.effect_table import effect_table
+from orglab.results.report.parts.effects import effect_forest
 from orglab.results.report.wording import MINUS, amount, label, number, p_equals
 from orglab.results.statistics.split import Split
 
@@ -22,10 +23,18 @@ def drawn_part(findings: Findings) -> Section | None:
     for at, column in enumerate(dict.fromkeys(row.column for row in analysis.by)):
         own = [row for row in analysis.by if row.column == column]
         name = f"by-{at + 1}"
-        groups = [(_title(row), [(_level(level.value, level.units), level.effect) for level in row.levels]) for row in own]
+        groups = [
+            (
+                _title(row),
+                [(_level(level.value, level.units), level.effect) for level in row.levels],
+            )
+            for row in own
+        ]
         if any(rows for _, rows in groups):
             caption = f"The effect by {column}. Exploratory: rows are not corrected."
-            blocks.append(Figure(name=name, svg=effect_forest(name, groups, plan.alpha), caption=caption))
+            blocks.append(
+                Figure(name=name, svg=effect_forest(name, groups, plan.alpha), caption=caption)
+            )
         blocks += [Paragraph(text=_heterogeneity(row)) for row in own]
         blocks += _tables(own, plan.alpha)
     return Section(id="drawn", title="The effect by what was drawn", blocks=blocks)
@@ -44,9 +53,14 @@ def _heterogeneity(row: Split) -> str:
     if row.f is None:
         words += "whether the effect differs between the values cannot be tested"
     else:
-        words += f"do the effects differ between the values? F = {number(row.f, 2)}, {p_equals(row.p)}"
+        words += (
+            f"do the effects differ between the values? F = {number(row.f, 2)}, {p_equals(row.p)}"
+        )
     if row.left_out:
-        words += f"; {amount(row.left_out, 'pair')} left out, the value being missing or not the same in both arms"
+        words += (
+            f"; {amount(row.left_out, 'pair')} left out, the value being missing or not the "
+            "same in both arms"
+        )
     return f"{words}."
 
 

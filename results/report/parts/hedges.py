@@ -16,23 +16,28 @@ Arms = Mapping[str, HedgeCounts]
 
 
 def hedges_part(findings: Findings) -> Section | None:
-    """What the evaluator ``hedges`` counted in the measured outputs; None where it was not asked."""
+    """What ``hedges`` counted in the measured outputs; None where it was not asked."""
     if not findings.hedges:
         return None
     blocks: list[Block] = []
     for at, (arguments, arms) in enumerate(findings.hedges.items()):
         if len(findings.hedges) > 1:
             blocks.append(Paragraph(text=f"hedges {arguments}"))
-        blocks += _told(f"hedges-{at + 1}", {arm: arms[arm] for arm in findings.plan.arms if arm in arms})
+        blocks += _told(
+            f"hedges-{at + 1}", {arm: arms[arm] for arm in findings.plan.arms if arm in arms}
+        )
     return Section(id="hedges", title="Hedges by class and term", blocks=blocks)
 
 
 def _told(name: str, arms: Arms) -> list[Block]:
     counted = name_list(
-        [f"{arm}: {amount(found.classes.total(), 'hedge')} in {found.words:,} words of {amount(found.runs, 'output')}"
+        [(f"{arm}: {amount(found.classes.total(), 'hedge')} in {found.words:,} words of "
+f"{amount(found.runs, 'output')}")
          for arm, found in arms.items()]
     )  # fmt: skip
-    blocks: list[Block] = [Paragraph(text=f"{counted}. Rates are per 1,000 words, all words of an arm together.")]
+    blocks: list[Block] = [
+        Paragraph(text=f"{counted}. Rates are per 1,000 words, all words of an arm together.")
+    ]
     classes = _ordered(arms, "classes")
     used = [each for each in classes if any(found.classes[each] for found in arms.values())]
     if not used:
@@ -43,7 +48,9 @@ def _told(name: str, arms: Arms) -> list[Block]:
     caption = "Hedges by class." + (f" None of {name_list(unused, 'or')}." if unused else "")
     blocks.append(Figure(name=name, svg=svg, caption=caption))
     blocks.append(_table(arms, "class", "classes", used))
-    blocks.append(Fold(title="By term", blocks=[_table(arms, "term", "terms", _ordered(arms, "terms"))]))
+    blocks.append(
+        Fold(title="By term", blocks=[_table(arms, "term", "terms", _ordered(arms, "terms"))])
+    )
     return blocks
 
 
@@ -69,6 +76,9 @@ def _table(arms: Arms, title: str, kind: str, names: Sequence[str]) -> Table:
         cells = [name]
         for found in arms.values():
             rate = found.rate(getattr(found, kind)[name])
-            cells += [f"{getattr(found, kind)[name]:,}", NOTHING if rate is None else number(rate, 2)]
+            cells += [
+                f"{getattr(found, kind)[name]:,}",
+                NOTHING if rate is None else number(rate, 2),
+            ]
         rows.append(cells)
     return Table(columns=columns, rows=rows)

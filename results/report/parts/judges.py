@@ -8,7 +8,7 @@ from orglab.results.report.blocks import Block, Column, Figure, Fold, Paragraph,
 from orglab.results.report.figures.dots import DotRow, dots
 from orglab.results.report.figures.forest import ForestGroup, ForestRow, forest
 from orglab.results.report.findings import Findings
-from orglab.results.report.wording import NOTHING, amount, interval, label, number, percent, signed
+from orglab.results.report.wording import amount, interval, label, number, percent, signed
 from orglab.results.statistics.judges import Judging
 
 __all__ = ["judges_part"]
@@ -25,10 +25,16 @@ def judges_part(findings: Findings) -> Section | None:
     blocks.append(Fold(title="Each judge", blocks=[_judge_table(row) for row in rows]))
     scored = findings.tables.scored
     if scored.repeats > 1:
-        words = f"Each judge gave up to {scored.repeats} verdicts on a report; they are averaged and count as one."
+        words = (
+            f"Each judge gave up to {scored.repeats} verdicts on a report; they are "
+            "averaged and count as one."
+        )
         blocks.append(Paragraph(text=words, kind="note"))
     if scored.same_model:
-        words = f"In {amount(scored.same_model, 'run')} a judge's model also served a role of the team: such a judge may favour its own."
+        words = (
+            f"In {amount(scored.same_model, 'run')} a judge's model also served a role of "
+            "the team: such a judge may favour its own."
+        )
         blocks.append(Paragraph(text=words, kind="warning"))
     return Section(id="judges", title="Judges", blocks=blocks)
 
@@ -39,14 +45,28 @@ def _alpha_figure(rows: Sequence[Judging]) -> Figure:
                   high=row.agreement.high, note=f"undefined: {row.agreement.why}")
         for row in rows
     ]  # fmt: skip
-    svg = forest("agreement", [ForestGroup(title="", rows=made)], axis="Krippendorff's alpha, with 95 % bootstrap interval")
-    return Figure(name="agreement", svg=svg, caption="Agreement of the judges: 1 is perfect, 0 is what chance gives.")
+    svg = forest(
+        "agreement",
+        [ForestGroup(title="", rows=made)],
+        axis="Krippendorff's alpha, with 95 % bootstrap interval",
+    )
+    return Figure(
+        name="agreement",
+        svg=svg,
+        caption="Agreement of the judges: 1 is perfect, 0 is what chance gives.",
+    )
 
 
 def _agreement_table(rows: Sequence[Judging]) -> Table:
     arms = list(rows[0].by_arm)
     columns = [Column(title="outcome", figures=False), Column(title="metric", figures=False)]
-    titles = ("alpha", *[f"alpha, {arm}" for arm in arms], "equal ratings", "rated", "one rating only")
+    titles = (
+        "alpha",
+        *[f"alpha, {arm}" for arm in arms],
+        "equal ratings",
+        "rated",
+        "one rating only",
+    )
     columns += [Column(title=title) for title in titles]
     return Table(columns=columns, rows=[_agreement_cells(row, arms) for row in rows])
 
@@ -73,7 +93,11 @@ def _severity_figure(rows: Sequence[Judging]) -> Figure:
         )
         for row in rows
     ]
-    svg = dots("severity", made, axis="mean distance from the mean of all judges of the same report: left is severe")
+    svg = dots(
+        "severity",
+        made,
+        axis="mean distance from the mean of all judges of the same report: left is severe",
+    )
     return Figure(name="severity", svg=svg, caption="Severity of each judge, by outcome.")
 
 
@@ -82,8 +106,14 @@ def _judge_table(row: Judging) -> Table:
     titles = ("ratings", "missing", "mean", "severity", "alpha without")
     columns += [Column(title=title) for title in titles]
     cells = [
-        [each.judge, str(each.ratings), str(each.missing), number(each.mean, 2), signed(each.severity, 2),
-         number(each.alpha_without, 2) if each.alpha_without is not None else NOTHING]
+        [
+            each.judge,
+            str(each.ratings),
+            str(each.missing),
+            number(each.mean, 2),
+            signed(each.severity, 2),
+            number(each.alpha_without, 2),
+        ]
         for each in row.judges
-    ]  # fmt: skip
+    ]
     return Table(columns=columns, rows=cells)

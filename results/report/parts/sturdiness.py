@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from orglab.results.report.blocks import Block, Bullets, Column, Figure, Paragraph, Section, Table
 from orglab.results.report.figures.dots import DotRow, dots
 from orglab.results.report.findings import Findings
-from orglab.results.report.parts.effects import effect_table
+from orglab.results.report.parts.effect_table import contrast_name, effect_table, several_contrasts
 from orglab.results.report.wording import (
     MINUS,
     NOTHING,
@@ -41,32 +41,44 @@ def leaving_out_part(findings: Findings) -> Section | None:
             "leaving-out", drawn, axis="mean difference, arm minus reference",
             whole="with all", others="without each unit",
         )  # fmt: skip
-        caption = "Each effect without each judge (coloured) and without each unit (grey). The line is the effect with all."
+        caption = (
+            "Each effect without each judge (coloured) and without each unit (grey). The "
+            "line is the effect with all."
+        )
         blocks.append(Figure(name="leaving-out", svg=svg, caption=caption))
-    columns = [Column(title="outcome", figures=False), Column(title="left out", figures=False)]
+    columns = [Column(title="outcome", figures=False), Column(title="without\neach", figures=False)]
     columns += [Column(title=title) for title in ("with all", "smallest", "largest")]
-    columns += [Column(title=title, figures=False) for title in ("sign turns without", "significance turns without")]
-    blocks.append(Table(columns=columns, rows=[_summary(row) for row in rows]))
+    columns += [
+        Column(title=title, figures=False)
+        for title in ("sign turns\nwithout", "significance turns\nwithout")
+    ]
+    blocks.append(
+        Table(
+            columns=columns,
+            rows=[_summary(row, several=several_contrasts(findings)) for row in rows],
+        )
+    )
     return Section(id="leaving-out", title="Leaving one out", blocks=blocks)
 
 
-def _summary(row: LeaveOneOut) -> list[str]:
-    name = f"{label(row.outcome)} ({row.arm} {MINUS} {row.reference})"
+def _summary(row: LeaveOneOut, several: bool) -> list[str]:
+    cells = [contrast_name(row.outcome, row.arm, row.reference, several=several), row.by]
     if row.why:
-        return [name, f"each {row.by}", signed(row.full.difference), row.why, NOTHING, NOTHING, NOTHING]
+        return [*cells, signed(row.full.difference), row.why, NOTHING, NOTHING, NOTHING]
+    ends = (row.full, row.smallest, row.largest)
+    digits = places(*[each.difference for each in ends if each is not None])
     return [
-        name,
-        f"each {row.by}",
-        signed(row.full.difference),
-        _without(row.smallest),
-        _without(row.largest),
+        *cells,
+        signed(row.full.difference, digits),
+        _without(row.smallest, digits),
+        _without(row.largest, digits),
         _names(row.sign_flips),
         _names(row.significance_flips),
     ]
 
 
-def _without(row: LeftOut | None) -> str:
-    return NOTHING if row is None else f"{signed(row.difference)} without {row.left_out}"
+def _without(row: LeftOut | None, digits: int) -> str:
+    return NOTHING if row is None else f"{signed(row.difference, digits)} ({row.left_out})"
 
 
 def _names(names: Sequence[str]) -> str:
@@ -84,7 +96,7 @@ def _dot_rows(rows: Sequence[LeaveOneOut]) -> list[DotRow]:
         own = [row for row in rows if (row.outcome, row.arm, row.reference) == key]
         if own[0].full.difference is None:
             continue
-        title = label(key[0]) + (f", {key[1]} {MINUS} {key[2]}" if several else "")
+        title = contrast_name(*key, several=several)
         made.append(
             DotRow(
                 label=title,
@@ -113,25 +125,37 @@ def sensitivity_part(findings: Findings) -> Section | None:
         return None
     blocks: list[Block] = []
     if analysis.adjusted:
-        words = "The difference that remains where the arms do not differ in the covariate: differences regressed on the covariate's differences, at 0."
-        blocks += [Paragraph(text=words), _adjusted_table(analysis.adjusted)]
+        words = (
+            "The difference that remains where the arms do not differ in the covariate: "
+            "differences regressed on the covariate's differences, at 0."
+        )
+        blocks += [
+            Paragraph(text=words),
+            _adjusted_table(analysis.adjusted, several=several_contrasts(findings)),
+        ]
     if analysis.mixed:
-        words = "Linear mixed models (REML), as a check of the paired t. p is from t with units less one degrees of freedom, not from z."
+        words = (
+            "Linear mixed models (REML), as a check of the paired t. p is from t with "
+            "units less one degrees of freedom, not from z."
+        )
         blocks.append(Paragraph(text=words))
         blocks += [block for row in analysis.mixed for block in _mixed(row)]
     return Section(id="sensitivity", title="Covariates and mixed models", blocks=blocks)
 
 
-def _adjusted_table(rows: Sequence[AdjustedEffect]) -> Table:
+def _adjusted_table(rows: Sequence[AdjustedEffect], *, several: bool) -> Table:
     columns = [Column(title="outcome", figures=False), Column(title="held equal", figures=False)]
     columns += [Column(title=title) for title in ("pairs", "left out", "remaining difference", "p")]
     columns.append(Column(title="slope of the covariate"))
-    return Table(columns=columns, rows=[_adjusted_cells(row) for row in rows])
+    return Table(columns=columns, rows=[_adjusted_cells(row, several) for row in rows])
 
 
-def _adjusted_cells(row: AdjustedEffect) -> list[str]:
+def _adjusted_cells(row: AdjustedEffect, several: bool) -> list[str]:
     found = row.adjusted
-    cells = [f"{label(row.outcome)} ({row.arm} {MINUS} {row.reference})", name_list([label(name) for name in found.covariates])]
+    cells = [
+        contrast_name(row.outcome, row.arm, row.reference, several=several),
+        name_list([label(name) for name in found.covariates]),
+    ]
     cells += [str(found.n), str(row.left_out)]
     if found.difference is None:
         return [*cells, found.why, "none", NOTHING]
@@ -140,7 +164,7 @@ def _adjusted_cells(row: AdjustedEffect) -> list[str]:
 
 
 def coefficient_words(found: Coefficient) -> str:
-    """``−0.142 [−0.21 to −0.07]``."""
+    """``+0.14 [0.07 to 0.21]``."""
     digits = places(found.estimate, found.low, found.high)
     if found.low is None:
         return signed(found.estimate, digits)
@@ -149,12 +173,24 @@ def coefficient_words(found: Coefficient) -> str:
 
 def _mixed(row: MixedEffect) -> list[Block]:
     model = row.model
-    title = f"{label(row.outcome)}, {row.arm} {MINUS} {row.reference}: {row.structure}; rows are {row.rows_are}"
+    title = (
+        f"{label(row.outcome)}, {row.arm} {MINUS} {row.reference}: {row.structure}; "
+        f"rows are {row.rows_are}"
+    )
     if model.why:
         return [Paragraph(text=f"{title}. No fit: {model.why}.", kind="note")]
-    columns = [Column(title=title, figures=False), *[Column(title=name) for name in ("estimate", "standard error", "t", "p")]]
+    columns = [
+        Column(title=title, figures=False),
+        *[Column(title=name) for name in ("estimate", "standard error", "t", "p")],
+    ]
     cells = [
-        [one.name, coefficient_words(one), number(one.error), number(one.statistic, 2), p_value(one.p)]
+        [
+            one.name.replace(" - ", f" {MINUS} "),
+            coefficient_words(one),
+            number(one.error),
+            number(one.statistic, 2),
+            p_value(one.p),
+        ]
         for one in model.coefficients
     ]
     return [Table(columns=columns, rows=cells), Paragraph(text=_fit_words(row), kind="note")]
@@ -163,12 +199,18 @@ def _mixed(row: MixedEffect) -> list[Block]:
 def _fit_words(row: MixedEffect) -> str:
     model = row.model
     words = [f"{model.rows:,} rows, {amount(model.units, 'unit')}, {model.df} degrees of freedom"]
-    words += [f"variance of {name} {number(value, 3)}" for name, value in (model.variances or {}).items()]
+    words += [
+        f"variance of {name} {number(value, 3)}" for name, value in (model.variances or {}).items()
+    ]
     words += [f"on the boundary, 0: {name_list(list(model.boundary))}"] if model.boundary else []
     words.append(f"{model.optimiser} {'converged' if model.converged else 'DID NOT CONVERGE'}")
     if model.agrees is not None:
-        words.append("least squares agree" if model.agrees else "LEAST SQUARES DISAGREE, as they must not in a balanced table")
-    return "; ".join([*words, *model.notes]) + "."
+        words.append(
+            "least squares agree"
+            if model.agrees
+            else "LEAST SQUARES DISAGREE, as they must not in a balanced table"
+        )
+    return "; ".join([*words, *(note.rstrip(".") for note in model.notes)]) + "."
 
 
 def subsets_part(findings: Findings) -> Section | None:
@@ -179,9 +221,10 @@ def subsets_part(findings: Findings) -> Section | None:
     blocks: list[Block] = []
     for found in analysis.subsets:
         more = f"; {amount(found.open, 'run')} could not be placed" if found.open else ""
-        words = f"{found.name}: {amount(found.units, 'unit')} where {found.where} under {found.arm} ({found.label}){more}."
+        words = (
+            f"{found.name}: {amount(found.units, 'unit')} where {found.where} under "
+            f"{found.arm} ({found.label}){more}."
+        )
         blocks += [Paragraph(text=words), effect_table(found.effects, plan.alpha)]
     blocks.append(Bullets(items=["Rows are not corrected for the number of tests."]))
     return Section(id="subsets", title="Subsets", blocks=[*blocks])
-
-

@@ -36,7 +36,10 @@ def treatment_words(findings: Findings) -> list[str]:
             declared = findings.plan.normal["treatment"].get(f"{arm} - {other}", [])
             lines.append(f"{arm} against {other}: {', '.join(declared) or 'nothing'}")
             continue
-        told = [f"{each['path']} ({_value(each, 'left')} → {_value(each, 'right')})" for each in _tested(found)]
+        told = [
+            f"{each['path']} ({_value(each, 'left')} → {_value(each, 'right')})"
+            for each in _tested(found)
+        ]
         lines.append(f"{arm} against {other}: {'; '.join(told) or 'nothing differs'}")
     return lines
 
@@ -55,9 +58,13 @@ def _value(difference: Mapping[str, JSON], side: str) -> str:
 
 def treatment_table(found: Mapping[str, JSON]) -> Table:
     """Every difference of two arms, side by side."""
-    columns = [Column(title=title, figures=False) for title in ("path", "kind", found["left"], found["right"])]
+    columns = [
+        Column(title=title, figures=False)
+        for title in ("path", "kind", found["left"], found["right"])
+    ]
     rows = [
-        [each["path"], each["kind"], _value(each, "left"), _value(each, "right")] for each in _tested(found)
+        [each["path"], each["kind"], _value(each, "left"), _value(each, "right")]
+        for each in _tested(found)
     ]
     return Table(columns=columns, rows=rows)
 
@@ -70,7 +77,9 @@ def treatment_part(findings: Findings) -> Section | None:
         if (found := findings.comparisons.get(f"{arm} - {other}")) is not None
         for block in _contrast(arm, other, found)
     ]
-    return Section(id="treatment", title="What the arms differ in", blocks=blocks) if blocks else None
+    return (
+        Section(id="treatment", title="What the arms differ in", blocks=blocks) if blocks else None
+    )
 
 
 def _contrast(arm: str, other: str, found: Mapping[str, JSON]) -> Iterator[Block]:
@@ -78,7 +87,11 @@ def _contrast(arm: str, other: str, found: Mapping[str, JSON]) -> Iterator[Block
     words = f"{arm} {MINUS} {other}: {amount(len(_tested(found)), 'difference')}"
     tested = {each["path"] for each in _tested(found)}
     extra = [path for path in undeclared if path in tested]
-    words += f", of them undeclared: {', '.join(extra)}." if extra else ", all of them declared as the treatment."
+    words += (
+        f", of them undeclared: {', '.join(extra)}."
+        if extra
+        else ", all of them declared as the treatment."
+    )
     yield Paragraph(text=words, kind="warning" if extra else "plain")
     yield treatment_table(found)
     for name, svg in (found.get("drawings") or {}).items():

@@ -1,0 +1,42 @@
+"""``orglab report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orglab.results.plain import visible
+
+__all__ = ["report", "tell_report"]
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="An experiment's folder.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the report.", show_default="DIR")
+    ] = None,
+    transcripts: Annotated[
+        bool, typer.Option(help="Write the transcripts too, one page a unit.")
+    ] = True,
+) -> None:
+    """Analyses an experiment and writes report.html, report.md, report.json and transcripts."""
+    tell_report(folder, out, transcripts=transcripts)
+
+
+def tell_report(folder: Path, out: Path | None = None, *, transcripts: bool = True) -> None:
+    """Writes the report, and prints its answer and where it lies.
+
+    Raises:
+        StoreError: There is no study, or it is no experiment.
+        OSError: A file cannot be written.
+    """
+    # Here, so that no other command pays for SciPy and Matplotlib.
+    from orglab.results.report.write import write_report
+
+    written = write_report(folder, out, transcripts=transcripts)
+    if written.simulated:
+        typer.echo("SIMULATED")
+    typer.echo(visible(written.answer))
+    typer.echo(f"Report: {written.page}")

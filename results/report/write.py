@@ -1,0 +1,95 @@
+"""Writing a report: ``report.html``, ``report.md``, ``report.json``, transcripts, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote
+
+from orglab.results.jsontext import dumps
+from orglab.results.reader import Reader
+from orglab.results.report.blocks import Block, Figure, Fold
+from orglab.results.report.figures.canvas import standalone
+from orglab.results.report.html import html_page
+from orglab.results.report.json_form import json_form
+from orglab.results.report.markdown import markdown_page
+from orglab.results.report.report import Report, report_of
+from orglab.results.report.transcripts import transcript_pages
+
+__all__ = ["Written", "write_report"]
+
+JSON: TypeAlias = Any
+
+
+class Written(NamedTuple):
+    """What was written.
+
+    Attributes:
+        answer: The answer in one sentence.
+        simulated: A reply was written by no language model.
+        page: The page to open.
+        files: How many files were written.
+    """
+
+    answer: str
+    simulated: bool
+    page: Path
+    files: int
+
+
+def write_report(place: Path, out: Path | None = None, *, transcripts: bool = True) -> Written:
+    """Analyses a study and writes its report; files that stand there are replaced.
+
+    Args:
+        place: The study's folder or file.
+        out: The folder to write to; default: the study's own.
+        transcripts: Write the pages of transcripts too, one a unit.
+
+    Raises:
+        StoreError: There is no study, or it is no experiment.
+        OSError: A file cannot be written.
+    """
+    report = report_of(place)
+    folder = out or (place if place.is_dir() else place.parent)
+    links = []
+    if transcripts:
+        for unit, name, text in _pages(place, report):
+            _write(folder / "transcripts" / name, text)
+            links.append((unit, f"transcripts/{quote(name)}"))
+    figures = list(_figures(block for section in report.sections for block in section.blocks))
+    for figure in figures:
+        _write(folder / "figures" / f"{figure.name}.svg", standalone(figure.svg))
+    _write(folder / "report.json", dumps(json_form(report)) + "\n")
+    _write(folder / "report.md", markdown_page(report, links))
+    _write(folder / "report.html", html_page(report, links))
+    return Written(
+        answer=report.answer,
+        simulated=report.findings.simulated,
+        page=folder / "report.html",
+        files=3 + len(links) + len(figures),
+    )
+
+
+def _pages(place: Path, report: Report) -> Iterator[tuple[str, str, str]]:
+    with Reader(place) as reader:
+        yield from transcript_pages(reader, report.findings)
+
+
+def _figures(blocks: Iterable[Block]) -> Iterator[Figure]:
+    for block in blocks:
+        if isinstance(block, Figure):
+            yield block
+        elif isinstance(block, Fold):
+            yield from _figures(block.blocks)
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all; a lone surrogate that a model wrote is written out."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
