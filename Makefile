@@ -21,11 +21,20 @@ $(VENV)/installed-llama: $(VENV)/installed
 	$(LLAMA_BUILD) $(BIN)/pip install --quiet -e '.[llama]'
 	@touch $@
 
+# Study 1: two reviewers side by side. Study 2: 43 pairs, with a report. All simulated.
 demo: $(VENV)/installed
-	$(BIN)/orglab run $(STUDY)/validator.yaml --units $(STUDY)/units.jsonl --seed 7 --out $(DEMO)/validator || test $$? -eq 1
-	$(BIN)/orglab run $(STUDY)/skeptic.yaml --units $(STUDY)/units.jsonl --seed 7 --out $(DEMO)/skeptic || test $$? -eq 1
+	$(BIN)/orglab run $(STUDY)/validator.yaml --units $(STUDY)/units.jsonl --seed 7 --out $(DEMO)/validator
+	$(BIN)/orglab run $(STUDY)/skeptic.yaml --units $(STUDY)/units.jsonl --seed 7 --out $(DEMO)/skeptic
 	$(BIN)/orglab compare $(DEMO)/validator $(DEMO)/skeptic
+	$(BIN)/orglab run specs/loop-back-authority/experiment.yaml --out $(DEMO)/loop-back-authority
+	@echo
+	@echo "SIMULATED: no language model wrote any of this."
 	@echo "Transcripts: $(BIN)/orglab show $(DEMO)/validator    (and $(DEMO)/skeptic)"
+	@echo "Report:      $(DEMO)/loop-back-authority/report.html"
+
+bench: $(VENV)/installed
+	$(BIN)/pip install --quiet -e '.[bench]'
+	$(BIN)/python benchmarks/engine_overhead.py
 
 test: $(VENV)/installed
 	$(BIN)/pytest -q -m 'not models'
