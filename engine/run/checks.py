@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -61,11 +62,13 @@ class EvaluationContext:
         inputs: The unit's inputs.
         extra: The unit's other columns.
         asker: Asks models; None for checks, which look at an output while its run goes on.
+        read: Digest of each document that was read, by its path.
     """
 
     inputs: Mapping[str, JSON]
     extra: Mapping[str, JSON]
     asker: Asks | None = None
+    read: dict[Path, str] = field(default_factory=dict)
 
     def document(self, path: Path) -> JSON:
         """A YAML document, read as strictly as a spec.
@@ -73,10 +76,14 @@ class EvaluationContext:
         Raises:
             EvaluationError: It cannot be read; all its faults.
         """
+        if path.exists() and not path.is_file():
+            raise EvaluationError(f"{path.name}: this is no regular file")
         try:
-            document = read_bytes(read_limited(path), path.name)
+            content = read_limited(path)
         except FileRefused as refused:
             raise EvaluationError(f"{path.name}: {refused}") from refused
+        self.read[path] = sha256(content).hexdigest()
+        document = read_bytes(content, path.name)
         if document.faults:
             raise EvaluationError("; ".join(str(fault) for fault in document.faults))
         return document.data

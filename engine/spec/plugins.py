@@ -155,8 +155,9 @@ class PluginCheck:
         self, cls: type, arguments: Mapping[str, JSON], path: SpecPath, roles: Sequence[str]
     ) -> None:
         role = arguments.get("role")
-        names = issubclass(cls, OutputEvaluator)
-        if names and isinstance(role, str) and role not in roles and not is_template(role):
+        if "role" not in {field.name for field in _fields(cls)} or not isinstance(role, str):
+            return
+        if role.partition("#")[0] not in roles and not is_template(role):
             cure = did_you_mean(role, roles)
             self._tell((*path, "role"), f"there is no role `{role}`", cure=cure)
 

@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from orglab.engine.run.copies import Copy
-from orglab.engine.run.desk import Desk, Desks
+from orglab.engine.run.desk import Desks, Seat
 from orglab.engine.run.fault import TurnFailed
 from orglab.engine.run.identity import CallCounter, canonical, digest
 from orglab.engine.run.meter import Meter
 from orglab.engine.run.prompts import Prompter
 from orglab.engine.run.toolbox import Toolbox
 from orglab.engine.run.turn import Turn, TurnRunner
-from orglab.engine.spec.build import model_of
-from orglab.engine.spec.fault import path_text
+from orglab.engine.spec.entry import model_of_entry
 from orglab.engine.spec.model import Limits, Model, Role, Topology
-from orglab.engine.spec.normal import model_form
-from orglab.engine.spec.shape import shape_problems
 from orglab.engine.study.gate import Gate
 from orglab.evaluators.base import EvaluationError
 from orglab.providers.base import Message
@@ -61,20 +58,23 @@ class Judging:
             stopping=stopping,
         )
 
-    def seat(self, entry: Mapping[str, JSON], folder: Path) -> Desk:
-        """The desk that serves a judge's model.
+    def seat(self, entry: Mapping[str, JSON], folder: Path) -> Seat:
+        """The seat of a judge's model.
 
         Raises:
             EvaluationError: The model's entry is wrong; all that is.
         """
-        name = canonical(dict(entry))
+        name = _alias(entry, folder)
         if name not in self._models:
-            problems = shape_problems(dict(entry), "model")
-            if problems:
-                words = "; ".join(f"{path_text(each.path)} {each.wrong}" for each in problems)
-                raise EvaluationError(f"the model of a judge is wrong: {words}")
-            self._models[name] = model_of(name, model_form(entry), folder)
-        return self.desks.of({name: self._models[name]})
+            try:
+                self._models[name] = model_of_entry(entry, folder, name)
+            except ValueError as wrong:
+                raise EvaluationError(f"the model of a judge is wrong: {wrong}") from wrong
+        return self.desks.of({name: self._models[name]}).seat(name)
+
+
+def _alias(entry: Mapping[str, JSON], folder: Path) -> str:
+    return f"{canonical(dict(entry))} in {folder}"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -119,7 +119,7 @@ class Asker:
         Raises:
             EvaluationError: No readable reply, in words.
         """
-        seat = self.judging.seat(model, folder).seat(canonical(dict(model)))
+        seat = self.judging.seat(model, folder)
         if self._journal is None:
             self._journal = Gate(self.judging.store.judging(self.run_id), self.stopping)
         role = Role(name=f"judge {name}", model=name)

@@ -15,6 +15,7 @@ from orglab.engine.spec.fault import SpecError
 from orglab.engine.study.batch import Arm, Batch
 from orglab.engine.study.comparison import frozen_comparison
 from orglab.engine.study.experiment import Experiment
+from orglab.engine.study.ready import evaluator_problems
 from orglab.engine.study.units import read_units, typed_unit
 from orglab.results.commit import StoreError
 from orglab.results.store import Store
@@ -49,6 +50,8 @@ def load_team(
     checked = check_file(path, overrides=overrides, models=models)
     if checked.faults or checked.team is None:
         raise SpecError(checked.faults)
+    if wrong := [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]:
+        raise SpecError(wrong)
     return checked.team
 
 
@@ -80,23 +83,56 @@ def open_experiment(folder: Path, experiment: Experiment) -> Store:
     Raises:
         StoreError: The folder holds runs of other arms than these; or it cannot be written.
     """
+    comparisons = _comparisons(experiment)
     store = Store(folder)
-    known = {team.topology.hash for team in experiment.arms.values()}
-    held = {row["spec"] for row in store.rows("SELECT DISTINCT spec FROM runs")}
-    if held - known:
+    try:
+        if why := _other_runs(store, experiment):
+            raise StoreError(
+                f"{folder} holds runs {why}, and they must not be mixed: name another folder with "
+                "--out, or begin a new one beside it with --fresh"
+            )
+        _freeze(store, experiment)
+        for (arm, reference), comparison in comparisons.items():
+            name = f"{arm} - {reference}"
+            key = digest(name, canonical(comparison))
+            store.add_spec(key, kind="comparison", name=name, normal=comparison)
+        store.flush()
+    except BaseException:
         store.close()
-        raise StoreError(
-            f"{folder} holds runs of other teams than this experiment's arms, and they must not "
-            "be mixed: name another folder with --out, or begin a new one beside it with --fresh"
-        )
-    plan = experiment.plan()
-    store.add_spec(digest(canonical(plan)), kind="experiment", name=experiment.name, normal=plan)
-    for (arm, reference), comparison in _comparisons(experiment).items():
-        name = f"{arm} - {reference}"
-        key = digest(name, canonical(comparison))
-        store.add_spec(key, kind="comparison", name=name, normal=comparison)
-    store.flush()
+        raise
     return store
+
+
+def _other_runs(store: Store, experiment: Experiment) -> str:
+    """In what way runs of the store are not this experiment's; "" where they may be."""
+    arms = {(name, team.topology.hash) for name, team in experiment.arms.items()}
+    held = list(store.rows("SELECT DISTINCT arm, spec, seed FROM runs"))
+    if not {(row["arm"], row["spec"]) for row in held} <= arms:
+        return "of other teams than this experiment's arms"
+    if other := {row["seed"] for row in held} - {experiment.seed}:
+        return f"with the seed {min(other)}, not {experiment.seed}"
+    plan = _last_plan(store)
+    if held and plan is not None and plan["share_prefix"] != experiment.share_prefix:
+        how = "share no calls" if experiment.share_prefix else "share calls"
+        return f"of arms that {how}"
+    return ""
+
+
+def _last_plan(store: Store) -> JSON | None:
+    rows = store.rows("SELECT hash FROM specs WHERE kind='experiment' ORDER BY added DESC LIMIT 1")
+    return next((store.spec(row["hash"]) for row in rows), None)
+
+
+def _freeze(store: Store, experiment: Experiment) -> None:
+    """Keeps the plan, unless it is the last one kept; one that comes back is kept once more."""
+    plan = experiment.plan()
+    if _last_plan(store) == plan:
+        return
+    key = digest(canonical(plan))
+    if store.spec(key) is not None:
+        (row,) = store.rows("SELECT COUNT(*) AS plans FROM specs WHERE kind='experiment'")
+        key = digest(key, str(row["plans"]))
+    store.add_spec(key, kind="experiment", name=experiment.name, normal=plan)
 
 
 def _comparisons(experiment: Experiment) -> dict[tuple[str, str], dict[str, JSON]]:
@@ -108,6 +144,7 @@ def _comparisons(experiment: Experiment) -> dict[tuple[str, str], dict[str, JSON
                 names=(reference, arm),
                 unit=experiment.units[0],
                 treatment=paths,
+                seed=experiment.seed,
             )
             for (arm, reference), paths in experiment.treatments.items()
         }

@@ -18,6 +18,7 @@ from orglab.engine.run.identity import canonical, digest, draw
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.confine import FileRefused, confined_file, content_hash
 from orglab.engine.spec.model import InputField, Topology
+from orglab.engine.spec.words import did_you_mean
 from orglab.engine.tools.rows import TableError
 from orglab.engine.tools.strict import strict
 from orglab.engine.tools.table import Form, load_table
@@ -32,11 +33,15 @@ JSON: TypeAlias = Any
 
 
 class UnitError(Exception):
-    """Raised when units do not fit a team's inputs; ``faults`` holds all of them."""
+    """Raised when units do not fit a team's inputs; ``faults`` holds all of them.
 
-    def __init__(self, faults: Sequence[str]) -> None:
+    ``field`` names the choice at fault where one is (``id``, ``where``, ``sample``), else "".
+    """
+
+    def __init__(self, faults: Sequence[str], field: str = "") -> None:
         super().__init__("\n".join(faults))
         self.faults = tuple(faults)
+        self.field = field
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,32 +81,36 @@ def read_units(
     faults: list[str] = []
     units: list[Unit] = []
     seen: dict[str, str] = {}
-    for row in _chosen(path, where):
+    for row in _chosen(path, where, id_column):
         inputs, extra, files = _inputs(row, topology, folder, faults)
         unit_id = _unit_id(row, inputs, id_column, faults)
         if unit_id in seen:
             faults.append(f"{row.place}: the id {unit_id!r} stands at {seen[unit_id]} already")
         seen[unit_id] = row.place
         units.append(Unit(id=unit_id, inputs=inputs, extra=extra, index=len(units), files=files))
-    if not units and not faults:
-        faults.append(f"{path}: no units" + (f" meet {where!r}" if where else ""))
-    if sample is not None and sample > len(units) and not faults:
-        faults.append(f"{path}: {sample} units are to be drawn of {len(units)}")
     if faults:
         raise UnitError(faults)
+    if not units:
+        meet, field = (f" meet {where!r}", "where") if where else ("", "")
+        raise UnitError([f"{path}: no units{meet}"], field)
+    if sample is not None and sample > len(units):
+        raise UnitError([f"{path}: {sample} units are to be drawn of {len(units)}"], "sample")
     return units if sample is None else _drawn(units, sample, seed)
 
 
-def _chosen(path: Path, where: str | None) -> Sequence[_Row]:
+def _chosen(path: Path, where: str | None, id_column: str | None) -> Sequence[_Row]:
     """The rows that meet a condition."""
     rows = _rows(path)
+    if id_column is not None and rows and not any(id_column in row.values for row in rows):
+        known = did_you_mean(id_column, rows[0].values)
+        raise UnitError([f"{path}: no row has the column {id_column!r}; {known}"], "id")
     if where is None:
         return rows
     try:
         table = load_table(path.resolve(), Form())
         chosen = table.where(where) or []
     except (TableError, ToolError) as refusal:
-        raise UnitError([f"{path}: where {where!r}: {refusal}"]) from refusal
+        raise UnitError([f"{path}: where {where!r}: {refusal}"], "where") from refusal
     if len(chosen) != len(rows):
         raise UnitError([f"{path}: {len(rows)} units, but {len(chosen)} rows as a table"])
     return [row for row, holds in zip(rows, chosen, strict=True) if holds]

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from orglab.cli.differing import GATE
 from orglab.cli.values import MOST_SEED, overrides_of
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.draw import draw
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.schema import schema as spec_schema
 from orglab.engine.study.experiment import (
+    UndeclaredDifference,
     check_experiment,
     guard,
     kind_of,
     load_experiment,
 )
+from orglab.engine.study.ready import evaluator_problems
 from orglab.engine.study.render import rendered_prompts
 from orglab.engine.study.session import load_team, units_of
 from orglab.providers.registry import plugin_names, plugin_version
 from orglab.results.plain import visible
 
 __all__ = ["check", "graph", "models", "new", "render", "schema"]
+
+JSON: TypeAlias = Any
 
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="path=value: changes one field of the spec.")
@@ -45,37 +51,51 @@ def check(
     models: Catalogue = None,
 ) -> None:
     """Tells every fault of a spec: where, what is wrong, what was expected, how to mend it."""
-    faulty = False
+    code = 0
     for path in files_:
         if kind_of(path) == "experiment":
-            faulty = _check_experiment(path, models) or faulty
-            continue
-        checked = check_file(path, overrides=overrides_of(sets or []), models=models)
-        for fault in checked.faults:
-            typer.echo(visible(str(fault)))
-        if checked.team is not None and not checked.faults:
-            typer.echo(_sound(path, checked.team))
-        faulty = faulty or bool(checked.faults)
-    if faulty:
-        raise typer.Exit(2)
+            found = _check_experiment(path, models)
+        else:
+            found = _check_team(path, overrides_of(sets or []), models)
+        code = found if code in (0, GATE) and found else code
+    if code:
+        raise typer.Exit(code)
 
 
-def _check_experiment(path: Path, models: Path | None) -> bool:
-    """Tells the faults of an experiment, or that its arms differ as declared; whether it is faulty."""
+def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None) -> int:
+    """Tells the faults of a team, or that it is sound; the exit code."""
+    checked = check_file(path, overrides=overrides, models=models)
+    faults = list(checked.faults)
+    if checked.team is not None:
+        faults += [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]
+    for fault in faults:
+        typer.echo(visible(str(fault)))
+    if checked.team is not None and not faults:
+        typer.echo(_sound(path, checked.team))
+    return 2 if faults else 0
+
+
+def _check_experiment(path: Path, models: Path | None) -> int:
+    """Tells the faults of an experiment, or that its arms differ as declared; the exit code."""
     faults = check_experiment(path, models=models)
     for fault in faults:
         typer.echo(visible(str(fault)))
     if faults:
-        return True
+        return 2
     experiment = load_experiment(path, models=models)
-    guard(experiment)
+    try:
+        guard(experiment)
+    except UndeclaredDifference as refused:
+        for line in refused.lines:
+            typer.echo(visible(f"{path}: {line}"))
+        return GATE
     arms = len(experiment.arms)
     runs = arms * len(experiment.units) * experiment.replicates
     typer.echo(
         f"{path}: sound: {arms} arms, {len(experiment.units)} units, {runs} runs; the arms differ "
         f"in nothing beyond the treatment; hash {experiment.hash[:8]}"
     )
-    return False
+    return 0
 
 
 def _sound(path: Path, team: Team) -> str:

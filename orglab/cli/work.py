@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -104,13 +104,12 @@ def _team(wish: Wish) -> Work:
 def _of_document(wish: Wish) -> Experiment:
     if wish.inputs or wish.units:
         raise typer.BadParameter("an experiment names its units itself")
-    experiment = load_experiment(
-        wish.files[0], models=wish.models, overrides=overrides_of(wish.sets)
-    )
-    return replace(
-        experiment,
-        replicates=wish.replicates or experiment.replicates,
-        seed=experiment.seed if wish.seed is None else wish.seed,
+    return load_experiment(
+        wish.files[0],
+        models=wish.models,
+        overrides=overrides_of(wish.sets),
+        seed=wish.seed,
+        replicates=wish.replicates,
     )
 
 

@@ -87,7 +87,7 @@ def test_every_fault_is_told(topology: Topology, tmp_path: Path) -> None:
         ("u.jsonl", '{"topic": "a"}\n{"topic": "b"}{"topic": "c"}\n', "^u.jsonl, line 2"),
         ("u.jsonl", '{"topic": "a"}\n{"topic": "b', "^u.jsonl, line 2"),
         ("u.jsonl", "[]\n", "line 1: a unit is an object"),
-        ("u.txt", "x", "units come as .jsonl, .json or .csv"),
+        ("u.txt", "x", "units come as .jsonl, .json, .csv or .parquet"),
     ],
 )
 def test_a_file_that_is_no_units_is_refused(

@@ -1,0 +1,105 @@
+"""Whether evaluators could do their work, looked at before anything is run or paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.team import Team
+from orglab.engine.run.checks import EvaluationContext, make_evaluator
+from orglab.engine.run.run import resolver
+from orglab.engine.run.toolbox import Toolbox
+from orglab.engine.spec.entry import model_of_entry
+from orglab.engine.spec.fault import Problem
+from orglab.engine.spec.model import EvaluatorUse
+from orglab.engine.spec.plugins import is_template
+from orglab.engine.study.comparison import sample_unit
+from orglab.evaluators.base import EvaluationError, Evaluator
+
+__all__ = ["asked_models", "evaluator_problems", "files_read"]
+
+JSON: TypeAlias = Any
+
+
+def evaluator_problems(team: Team) -> Iterator[Problem]:
+    """What keeps a team's evaluators, and the models that they would ask, from their work.
+
+    An evaluator of which an argument is a template is looked at when there is a unit to fill it in.
+    """
+    for index, made in enumerate(_made(team)):
+        path = ("evaluators", index, made.use.use)
+        try:
+            made.prepare()
+        except (EvaluationError, ValueError) as wrong:
+            yield Problem(path=path, wrong=str(wrong))
+
+
+def asked_models(team: Team) -> list[Mapping[str, JSON]]:
+    """The entries of the models that a team's evaluators ask.
+
+    Raises:
+        EvaluationError: An evaluator could not do its work.
+    """
+    return [entry for made in _made(team) for entry in made.asks()]
+
+
+def files_read(team: Team) -> list[str]:
+    """Files that a team's evaluators read, relative to its folder: named, or named by such a file."""
+    known = team.topology.normal["files"]
+    found: dict[str, None] = {}
+    for made in _made(team):
+        found.update(dict.fromkeys(name for name in _texts(made.use.arguments) if name in known))
+        try:
+            made.prepare()
+        except (EvaluationError, ValueError):
+            continue  # told by `evaluator_problems`
+        folder = team.topology.folder
+        found.update((path.relative_to(folder).as_posix(), None) for path in made.context.read)
+    return sorted(found)
+
+
+def _texts(value: JSON) -> Iterator[str]:
+    if isinstance(value, Mapping | list):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(part)
+    elif isinstance(value, str):
+        yield value
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Made:
+    """An evaluator on a sample unit."""
+
+    use: EvaluatorUse
+    toolbox: Toolbox
+    context: EvaluationContext
+    folder: Path
+
+    def prepare(self) -> None:
+        if (evaluator := self._evaluator()) is not None:
+            evaluator.prepare(self.context)
+            for entry in evaluator.asks(self.context):
+                model_of_entry(entry, self.folder)
+
+    def asks(self) -> list[Mapping[str, JSON]]:
+        evaluator = self._evaluator()
+        return list(evaluator.asks(self.context)) if evaluator is not None else []
+
+    def _evaluator(self) -> Evaluator | None:
+        if any(is_template(text) for text in _texts(self.use.arguments)):
+            try:
+                return make_evaluator(self.use, self.toolbox)
+            except ValueError:
+                return None
+        return make_evaluator(self.use, self.toolbox)
+
+
+def _made(team: Team) -> Iterator[_Made]:
+    sample = sample_unit(team.topology)
+    folder = team.topology.folder
+    toolbox = Toolbox(uses={}, inputs=sample.inputs, resolve=resolver(folder, sample))
+    for use in team.topology.evaluators:
+        context = EvaluationContext(inputs=sample.inputs, extra={})
+        yield _Made(use=use, toolbox=toolbox, context=context, folder=folder)
