@@ -18,17 +18,15 @@ from orglab.evaluators.base import (
 )
 from orglab.evaluators.place import text_at
 from orglab.evaluators.text import fold_lines, fold_pattern
+from orglab.providers.pattern_size import refuse_large
 
 __all__ = ["Pattern", "compile_pattern", "find_all"]
 
 SECONDS: Final = 1.0
 """Time limit of one search."""
 
-_LONGEST_PATTERN = 2_000
 _LONGEST_TEXT = 1_000_000
-_MOST_REPEATS = 100_000
 _MOST_MATCHES = 100_000
-_REPEATS = regex.compile(r"\{(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,13 +106,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = False) -> regex.Pattern
     Raises:
         ValueError: It is no regular expression, too long, or repeats too much.
     """
-    if len(pattern) > _LONGEST_PATTERN:
-        raise ValueError(f"the pattern is longer than {_LONGEST_PATTERN} characters: split it")
-    repeats = 1
-    for number in _REPEATS.findall(pattern):
-        repeats *= max(1, int(number[:9]))
-    if repeats > _MOST_REPEATS:
-        raise ValueError(f"the pattern {pattern!r} repeats too much: use smaller numbers in {{…}}")
+    refuse_large(pattern)
     try:
         return regex.compile(fold_pattern(pattern), regex.IGNORECASE if ignore_case else 0)
     except (regex.error, RecursionError) as problem:

@@ -25,6 +25,7 @@ from referencing.jsonschema import DRAFT202012
 
 from orglab.providers.base import JSON
 from orglab.providers.fault_words import fault_in_words
+from orglab.providers.pattern_size import refuse_large
 from orglab.providers.quick_check import Check, quick_check
 
 __all__ = ["SchemaChecker", "checker_for"]
@@ -256,7 +257,8 @@ def _resolve(reference: str, schema: JSON) -> None:
 
 
 def _compile(pattern: str) -> None:
+    refuse_large(pattern)
     try:
         regex.compile(pattern)
-    except regex.error as fault:
+    except (regex.error, RecursionError) as fault:
         raise ValueError(f"the pattern {pattern!r} cannot be read: {fault}") from None

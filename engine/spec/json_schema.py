@@ -12,6 +12,7 @@ from jsonschema.exceptions import ValidationError
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.shape import tell
 from orglab.engine.spec.words import nearest, quoted
+from orglab.providers.pattern_size import refuse_large
 
 __all__ = ["plainly_sound", "schema_problems"]
 
@@ -133,10 +134,13 @@ def _patterns(schema: Mapping[str, JSON], where: SpecPath) -> Iterator[Problem]:
     for path, pattern in [*places, ((*where, "pattern"), schema.get("pattern"))]:
         if isinstance(pattern, str):
             try:
+                refuse_large(pattern)
                 re.compile(pattern)
             except (re.error, OverflowError, RecursionError) as error:
                 wrong = f"{quoted(pattern)} is no regular expression: {error}"
                 yield Problem(path=path, wrong=wrong)
+            except ValueError as error:
+                yield Problem(path=path, wrong=str(error))
 
 
 def _schemas(node: JSON, path: SpecPath) -> Iterator[tuple[SpecPath, Mapping[str, JSON]]]:

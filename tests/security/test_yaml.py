@@ -1,0 +1,47 @@
+"""YAML from a stranger: no tag builds an object, no document fills the memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Den = Any
+
+TAGS = (
+    '!!python/object/apply:os.system ["touch ../pwned"]',
+    "!!python/object/new:os.system [touch]",
+    "!!python/name:os.system ''",
+    "!!python/module:os ''",
+    "!!python/object:os.environ {}",
+    "!!binary aGk=",
+    "!<tag:yaml.org,2002:python/tuple> [1]",
+    "!env PATH",
+)
+
+
+def bomb() -> str:
+    """Ten billion values in ten lines."""
+    first = "x-a: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+    more = [f"x-b{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10)]
+    return first + "".join(more)
+
+
+def test_no_document_builds_objects_or_fills_the_memory(den: Den) -> None:
+    """Tags, alias bombs, depth, size, circles: each file is refused in words, within seconds."""
+    text = den.text
+    circle = "x-a: &a [*a]\n"
+    specs = {f"tag{n}": f"{text}x-t: {tag}\n" for n, tag in enumerate(TAGS)} | {
+        "aliases": text + bomb(),
+        "texts": f"{text}x-t: &t {'t' * 100_000}\nx-u: [{', '.join(['*t'] * 1000)}]\n",
+        "lists": f"{text}x-d: {'[' * 100_000}{']' * 100_000}\n",
+        "maps": f"{text}x-d: {'{a: ' * 3000}1{'}' * 3000}\n",
+        "circle": text + circle,
+        "size": f"{text}# {'x' * 17_000_000}\n",
+        "number": f"{text}x-n: {'9' * 100_000}\n",
+        "itself": f"extends: itself.yaml\n{text}",
+    }
+    den.write({f"{name}.yaml": content for name, content in specs.items()})
+    ended = den.orglab("check", *[f"{name}.yaml" for name in specs])
+    assert ended.code == 2
+    said = {line.split(".yaml")[0] for line in ended.out.splitlines()}
+    assert said >= set(specs)
+    assert " sound: " not in ended.out
