@@ -35,6 +35,7 @@ demo: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/pip install --quiet -e '.[bench]'
 	$(BIN)/python benchmarks/engine_overhead.py
+	$(BIN)/python benchmarks/engine_overhead.py --memory
 
 test: $(VENV)/installed
 	$(BIN)/pytest -q -m 'not models'

@@ -15,6 +15,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BIN = Path(sys.executable).parent
+FOLDERS = (".", "docs", "docs/decisions", "docs/broken-specs", "specs", "benchmarks")
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in (*FOLDERS, "specs/insight-review", "specs/loop-back-authority")
+    for path in (ROOT / folder).glob("*.md")
+)
 
 
 def fences(language: str) -> list[str]:
@@ -46,16 +52,24 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.timeout(180)
 def test_the_commands_run(tmp_path: Path) -> None:
-    """Every `orglab` command of the page, in its order, in an empty folder."""
+    """Every `orglab` command of the page, in its order, in a folder with a second spec and units.
+
+    `diff` and the paired run need what a reader has by then: another spec, and units.
+    """
     ran = 0
     for command in commands():
         if not command.startswith("orglab"):
             continue
+        if command.startswith("orglab diff"):
+            first = (tmp_path / "first.yaml").read_text(encoding="utf-8")
+            (tmp_path / "second.yaml").write_text(first.replace("cap: 2", "cap: 0"), "utf-8")
+            lines = [f'{{"id": "{topic}", "topic": "{topic}"}}' for topic in ("tea", "rain")]
+            (tmp_path / "units.jsonl").write_text("\n".join(lines), encoding="utf-8")
         done = shell(command, tmp_path)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         assert done.stdout.strip(), command
         ran += 1
-    assert ran >= 7
+    assert ran >= 10
 
 
 def test_the_makes_exist() -> None:
@@ -84,15 +98,7 @@ def test_the_python_works(tmp_path: Path) -> None:
     assert done.stdout.startswith("completed")
 
 
-@pytest.mark.parametrize(
-    "page",
-    sorted(
-        path.relative_to(ROOT).as_posix()
-        for folder in (".", "docs", "docs/decisions", "docs/broken-specs", "specs", "benchmarks")
-        for path in (ROOT / folder).glob("*.md")
-    )
-    + ["specs/insight-review/README.md"],
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     """Relative links of every page."""
     text = (ROOT / page).read_text(encoding="utf-8")
