@@ -12,6 +12,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from orglab.engine.run.identity import canonical, digest, draw
@@ -21,7 +22,7 @@ from orglab.engine.spec.model import InputField, Topology
 from orglab.engine.spec.words import did_you_mean
 from orglab.engine.tools.rows import TableError
 from orglab.engine.tools.strict import strict
-from orglab.engine.tools.table import Form, load_table
+from orglab.engine.tools.table import Form, Table, load_table
 from orglab.providers.base import ToolError
 from orglab.providers.jsonl import JSONLinesError, read_jsonl
 from orglab.providers.strict_json import loads
@@ -107,13 +108,22 @@ def _chosen(path: Path, where: str | None, id_column: str | None) -> Sequence[_R
     if where is None:
         return rows
     try:
-        table = load_table(path.resolve(), Form())
-        chosen = table.where(where) or []
+        chosen = _table(path, rows).where(where) or []
     except (TableError, ToolError) as refusal:
         raise UnitError([f"{path}: where {where!r}: {refusal}"], "where") from refusal
     if len(chosen) != len(rows):
         raise UnitError([f"{path}: {len(rows)} units, but {len(chosen)} rows as a table"])
     return [row for row, holds in zip(rows, chosen, strict=True) if holds]
+
+
+def _table(path: Path, rows: Sequence[_Row]) -> Table:
+    if path.suffix.lower() != ".json":
+        return load_table(path.resolve(), Form())
+    with TemporaryDirectory() as folder:  # tables are read from JSON lines
+        lines = Path(folder) / f"{path.stem}.jsonl"
+        text = "".join(f"{canonical(dict(row.values))}\n" for row in rows)
+        lines.write_text(text, encoding="utf-8")
+        return load_table(lines, Form())
 
 
 def _drawn(units: Sequence[Unit], sample: int, seed: int) -> list[Unit]:
