@@ -33,13 +33,15 @@ def answer(findings: Findings) -> str:
             "below describe what was measured."
         )
     rows = list(analysis.primary)
-    told = [
-        clause(row, findings.analysis_plan.alpha if findings.analysis_plan else 0.05)
-        for row in rows[:_MOST_CLAUSES]
-    ]
-    if len(rows) > _MOST_CLAUSES:
-        told.append(f"{len(rows) - _MOST_CLAUSES} further primary comparisons stand below")
-    return f"{_opening(findings)}{'; '.join(told)}."
+    alpha = findings.analysis_plan.alpha if findings.analysis_plan else 0.05
+    if len(rows) <= _MOST_CLAUSES:
+        return f"{_opening(findings)}{'; '.join(clause(row, alpha) for row in rows)}."
+    shown = [row for row in rows if is_shown(row, alpha)]
+    told = [clause(row, alpha) for row in shown[:_MOST_CLAUSES]]
+    words = f"{len(shown)} of {len(rows)} primary comparisons show a difference"
+    words += f": {'; '.join(told)}" if told else ""
+    rest = "; the others stand below" if len(shown) > _MOST_CLAUSES else ""
+    return f"{_opening(findings)}{words}{rest}."
 
 
 def _opening(findings: Findings) -> str:
@@ -73,7 +75,7 @@ def clause(row: Effect, alpha: float = 0.05) -> str:
     if shown:
         side = "higher" if found.difference > 0 else "lower"
         but = f", but by less than the margin of {_margin(row)}" if same else ""
-        return f"{what} was {side} under {row.arm} than under {row.reference}{but}, by {numbers}"
+        return f"{what} was {side} under {row.arm} than under {row.reference}{but} ({numbers})"
     if same:
         return (
             f"{what} was equivalent under {row.arm} and {row.reference} within {_margin(row)} "
@@ -92,8 +94,8 @@ def figures(row: Effect) -> str:
         )
         unit = " percentage points"
     digits = places(size, low, high)
-    parts = [f"95 % CI {interval(low, high, digits)}"] if low is not None else []
-    parts += [f"n = {row.n}"]
+    parts = [f"95\N{NO-BREAK SPACE}% CI {interval(low, high, digits)}"] if low is not None else []
+    parts += [f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}"]
     if row.p is not None:
         corrected = row.family_size > 1 and row.p_adjusted is not None
         parts.append(f"{p_equals(row.p_adjusted)} after Holm" if corrected else p_equals(row.p))

@@ -23,6 +23,8 @@ __all__ = [
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EN DASH}"
 """Stands where there is no number; the reason stands beside."""
+_SPACE = "\N{NO-BREAK SPACE}"
+"""Numbers stay on the line of their units."""
 
 
 def places(*values: float | None) -> int:
@@ -83,12 +85,13 @@ def p_equals(p: float | None) -> str:
     text = p_value(p)
     if p is None:
         return "no p"
-    return f"p {text}" if text[0] in "<>" else f"p = {text}"
+    words = f"p {text}" if text[0] in "<>" else f"p = {text}"
+    return words.replace(" ", _SPACE)
 
 
 def percent(share: float | None, decimals: int = 0) -> str:
     """``93 %`` of a share from 0 to 1."""
-    return NOTHING if share is None else f"{number(100 * share, decimals)} %"
+    return NOTHING if share is None else f"{number(100 * share, decimals)}{_SPACE}%"
 
 
 def money(usd: float | None) -> str:

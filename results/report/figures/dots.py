@@ -56,8 +56,7 @@ def dots(name: str, rows: Sequence[DotRow], *, axis: str, whole: str = "", other
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot()
         axes.axvline(0, color=MUTED, linewidth=1)
-        for at, row in enumerate(rows):
-            _row(axes, row, at, colours)
+        _marks(axes, rows, colours)
         axes.set_yticks(range(len(rows)), [short(row.label, 34) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(axis)
@@ -68,14 +67,32 @@ def dots(name: str, rows: Sequence[DotRow], *, axis: str, whole: str = "", other
     return canvas(name, _ROW * len(rows) + 1.1, draw)
 
 
-def _row(axes: Axes, row: DotRow, at: int, colours: dict[str, str]) -> None:
-    below = [at + 0.3] * len(row.others)
-    axes.scatter(row.others, below, s=9, color=MUTED, alpha=0.45, linewidths=0)
-    for who, value in row.named:
-        lift = _lift(list(colours).index(who), len(colours))
-        axes.scatter([value], [at + lift], s=26, color=colours[who], linewidths=0, alpha=0.9)
-    if row.whole is not None:
-        axes.plot([row.whole] * 2, [at - 0.38, at + 0.38], color=INK, linewidth=2)
+def _marks(axes: Axes, rows: Sequence[DotRow], colours: dict[str, str]) -> None:
+    """One artist a name, however many rows: many artists are slow to draw."""
+    others = [(value, at + 0.3) for at, row in enumerate(rows) for value in row.others]
+    _dots(axes, others, MUTED, size=3, alpha=0.45)
+    for place, (who, colour) in enumerate(colours.items()):
+        lift = _lift(place, len(colours))
+        own = [
+            (value, at + lift)
+            for at, row in enumerate(rows)
+            for name, value in row.named
+            if name == who
+        ]
+        _dots(axes, own, colour, size=5.2, alpha=0.9)
+    for at, row in enumerate(rows):
+        if row.whole is not None:
+            axes.plot([row.whole] * 2, [at - 0.38, at + 0.38], color=INK, linewidth=2)
+
+
+def _dots(
+    axes: Axes, places: Sequence[tuple[float, float]], colour: str, *, size: float, alpha: float
+) -> None:
+    across, down = [x for x, _ in places], [y for _, y in places]
+    axes.plot(
+        across, down, marker="o", ls="", color=colour, markersize=size, alpha=alpha,
+        markeredgewidth=0,
+    )  # fmt: skip
 
 
 def _lift(place: int, names: int) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from orglab.results.report.figures.canvas import (
@@ -82,7 +83,8 @@ def forest(
 
 
 def _rows(axes: Axes, groups: Sequence[ForestGroup]) -> None:
-    at, ticks, labels = 0, [], []
+    placed: list[tuple[int, ForestRow]] = []
+    at = 0
     for group in groups:
         if group.title:
             axes.annotate(
@@ -90,26 +92,41 @@ def _rows(axes: Axes, groups: Sequence[ForestGroup]) -> None:
                 fontweight="bold", va="center", ha="left", fontsize=8.5,
             )  # fmt: skip
             at += 1
-        for row in group.rows:
-            _row(axes, row, at)
-            ticks.append(at)
-            labels.append(short(row.label, 34))
-            at += 1
-    axes.set_yticks(ticks, labels)
+        placed += [(at + place, row) for place, row in enumerate(group.rows)]
+        at += len(group.rows)
+    for strong in (False, True):
+        _effects(axes, [(y, row) for y, row in placed if row.strong == strong], strong)
+    for y, row in placed:
+        if row.value is None:
+            _note(axes, row, y)
+    axes.set_yticks([y for y, _ in placed], [short(row.label, 34) for _, row in placed])
 
 
-def _row(axes: Axes, row: ForestRow, at: int) -> None:
-    colour = COLOURS[0] if row.strong else INK
-    if row.value is None:
-        axes.annotate(
-            short(row.note or "not computed", 60), (0, at), textcoords="offset points",
-            xytext=(4, 0), va="center", color=MUTED, fontsize=8,
-        )  # fmt: skip
-        return
-    if row.low is not None and row.high is not None:
-        axes.plot([row.low, row.high], [at, at], color=colour, linewidth=2 if row.strong else 1.3)
-    marker = "D" if row.strong else "o"
-    axes.plot([row.value], [at], marker=marker, color=colour, markersize=6 if row.strong else 5)
+def _effects(axes: Axes, placed: Sequence[tuple[int, ForestRow]], strong: bool) -> None:
+    """All rows of one look at once: many artists are slow to draw."""
+    colour = COLOURS[0] if strong else INK
+    lines = [
+        [(row.low, y), (row.high, y)]
+        for y, row in placed
+        if row.value is not None and row.low is not None and row.high is not None
+    ]
+    axes.add_collection(
+        LineCollection(lines, colors=colour, linewidths=2 if strong else 1.3), autolim=True
+    )
+    known = [(row.value, y) for y, row in placed if row.value is not None]
+    axes.plot(
+        [value for value, _ in known], [y for _, y in known], ls="", color=colour,
+        marker="D" if strong else "o", markersize=6 if strong else 5,
+    )  # fmt: skip
+    axes.autoscale_view()
+
+
+def _note(axes: Axes, row: ForestRow, y: int) -> None:
+    """Why there is no effect, in its place."""
+    axes.annotate(
+        short(row.note or "not computed", 60), (0, y), textcoords="offset points",
+        xytext=(4, 0), va="center", color=MUTED, fontsize=8,
+    )  # fmt: skip
 
 
 def _breathe(axes: Axes) -> None:

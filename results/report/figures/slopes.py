@@ -19,6 +19,7 @@ from orglab.results.report.figures.canvas import (
     plain,
     short,
 )
+from orglab.results.report.wording import number, places
 from orglab.results.statistics.arrays import Floats
 
 __all__ = ["MOST_LINES", "SlopePanel", "slopes"]
@@ -64,7 +65,7 @@ def _panel(axes: Axes, panel: SlopePanel) -> None:
     axes.plot([0, 1], means, color=INK, linewidth=2.6, marker="o", markersize=5, zorder=5)
     for side, mean in enumerate(means):
         _mean(axes, side, mean)
-    axes.set_xlim(-0.34, 1.34)
+    axes.set_xlim(-0.46, 1.46)
     axes.margins(y=0.06)
     axes.autoscale_view(scalex=False)
     axes.set_xticks([0, 1], [short(side, 18) for side in panel.sides])
@@ -74,7 +75,7 @@ def _panel(axes: Axes, panel: SlopePanel) -> None:
 
 def _mean(axes: Axes, side: int, mean: float) -> None:
     axes.annotate(
-        f"{mean:.3g}".replace("-", "\N{MINUS SIGN}") if abs(mean) < 1000 else f"{mean:,.0f}",
+        number(mean, places(mean)),
         (side, mean), textcoords="offset points", xytext=((-7, 7)[side], 0),
         ha=("right", "left")[side], va="center", fontsize=8.5, fontweight="bold",
     )  # fmt: skip

@@ -102,7 +102,7 @@ def _mean(row: Effect, side: ArmSummary) -> str:
     if row.rates is not None:
         low, high = _times(side.rate_low), _times(side.rate_high)
         return f"{percent(side.paired_mean)}\n[{interval(low, high, 0)}]"
-    return number(side.paired_mean)
+    return number(side.paired_mean, places(side.paired_mean))
 
 
 def _times(share: float | None) -> float | None:
@@ -142,7 +142,9 @@ def test_text(row: Effect) -> str:
 def _both(row: Effect, cell: Callable[[ArmSummary], str]) -> str:
     """Arm over reference."""
     own, other = (cell(row.arms[arm]) for arm in (row.arm, row.reference))
-    return own if own == other == NOTHING else f"{own} /\n{other}"
+    if own == other == NOTHING:
+        return own
+    return f"{own} / {other}" if len(own + other) < 8 else f"{own} /\n{other}"
 
 
 def _tokens(side: ArmSummary) -> str:

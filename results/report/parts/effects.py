@@ -30,6 +30,9 @@ from orglab.results.statistics.pairs import pair
 __all__ = ["effect_forest", "effects_part", "pairs_part"]
 
 
+_MANY_ROWS = 24
+
+
 def effects_part(findings: Findings) -> Section | None:
     """Headline rows; None where nothing was computed."""
     analysis, plan = findings.analysis, findings.analysis_plan
@@ -41,7 +44,7 @@ def effects_part(findings: Findings) -> Section | None:
         words = "No analysis was declared: p-values are not corrected, and none is a confirmation."
         blocks.append(Paragraph(text=words, kind="warning"))
     blocks.append(_forest_figure("effects", rows, plan.alpha, findings))
-    blocks.append(effect_table(rows, plan.alpha))
+    blocks += _tables(analysis.primary, analysis.followups, plan.alpha)
     blocks += [
         Paragraph(text=text, kind="note")
         for text in _reading(rows, several=len(plan.contrasts) > 1)
@@ -54,6 +57,18 @@ def effects_part(findings: Findings) -> Section | None:
         Fold(title="Every figure of every effect", blocks=[effect_details(row) for row in rows])
     )
     return Section(id="effects", title="Effects", blocks=blocks)
+
+
+def _tables(primary: Sequence[Effect], followups: Sequence[Effect], alpha: float) -> list[Block]:
+    """One table; where it would be long, the follow-ups fold away."""
+    rows = [*primary, *followups]
+    if len(rows) <= _MANY_ROWS or not primary:
+        return [effect_table(rows, alpha)]
+    title = f"Follow-ups ({len(followups)})"
+    return [
+        effect_table(primary, alpha),
+        Fold(title=title, blocks=[effect_table(followups, alpha)]),
+    ]
 
 
 def _reading(rows: Sequence[Effect], *, several: bool) -> list[str]:
