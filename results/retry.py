@@ -10,7 +10,7 @@ from orglab.results.journal import Entry
 from orglab.results.jsontext import dumps, loads
 from orglab.results.records import Event
 
-__all__ = ["failing_positions", "reopen"]
+__all__ = ["failing_positions", "put_judges_aside", "reopen"]
 
 
 def failing_positions(entries: Sequence[Entry], events: Sequence[Event]) -> list[str]:
@@ -62,6 +62,27 @@ def _failure(events: Sequence[Event]) -> int | None:
         if event.kind == "ended" or (event.kind == "turn_failed" and event.tick == last):
             return event.seq
     return None
+
+
+def put_judges_aside(connection: sqlite3.Connection, run: int) -> None:
+    """Puts aside the calls of judges of a run that could not be made.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    sql = "SELECT position, error FROM calls WHERE run=? AND superseded=0 AND purpose='judge'"
+    failed = [
+        position
+        for position, error in connection.execute(sql, (run,)).fetchall()
+        if error is not None and not loads(error)["kind"].startswith("unreadable")
+    ]
+    aside = """UPDATE calls SET superseded=1 + (SELECT MAX(superseded) FROM calls c
+               WHERE c.run=calls.run AND c.position=calls.position)
+               WHERE run=? AND position=? AND superseded=0"""
+    try:
+        connection.executemany(aside, [(run, position) for position in failed])
+    except sqlite3.Error as error:
+        raise StoreError(f"a judge's call cannot be put aside: {error}") from error
 
 
 def reopen(

@@ -64,6 +64,8 @@ class Tally:
     service_seconds: float = 0.0
     waiting_seconds: float = 0.0
     simulated: bool = False
+    shared_tokens: int = 0
+    shared_usd: float = 0.0
 
     def event(self, event: Event) -> None:
         """Counts an event."""
@@ -92,6 +94,9 @@ class Tally:
         self.service_seconds += body.get("service_seconds", 0.0)
         self.waiting_seconds += body.get("waiting_seconds", 0.0)
         self.simulated = self.simulated or bool(body.get("simulated"))
+        if answered and not body.get("attempts", 1):  # another run of the study paid for it
+            self.shared_tokens += usage.get("input", 0) + usage.get("output", 0)
+            self.shared_usd += cost or 0.0
 
     @property
     def cost_usd(self) -> float | None:

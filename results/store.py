@@ -21,7 +21,8 @@ from orglab.results.jsontext import digest, dumps, plain_text
 from orglab.results.lock import StudyLock, StudyLocked
 from orglab.results.reader import Reader, check_format, study_file
 from orglab.results.records import RunStatus, Score
-from orglab.results.retry import reopen
+from orglab.results.retry import put_judges_aside, reopen
+from orglab.results.rows import blob_hashes, entry_of_row
 from orglab.results.run_journal import Earlier, RunJournal
 from orglab.results.schema import APPLICATION, DDL, FORMAT
 
@@ -192,22 +193,27 @@ class Store(Reader):
         Failures, refusals, replies cut by a limit and replies that could not be read are none.
         """
         sql = (
-            "SELECT run, position FROM calls WHERE identity=? AND superseded=0 AND error IS NULL "
+            "SELECT * FROM calls WHERE identity=? AND superseded=0 AND error IS NULL "
             "AND stop IN ('stop', 'tool_calls') ORDER BY run, position"
         )
         for row in list(self.rows(sql, (identity,))):
-            found = [each for each in self.entries(row["run"]) if each.position == row["position"]]
-            if found and not found[0].body["read"].get("problem"):
-                return found[0].body
+            body = entry_of_row("calls", row, self.blobs(blob_hashes(iter([row])))).body
+            if not body["read"].get("problem"):
+                return body
         return None
 
     def judging(self, run_id: str) -> RunJournal:
         """A journal for the calls of judges of an ended run; its other calls stay as they are.
 
+        Calls of judges that could not be made are put aside, to be made again: a failure is no
+        verdict. One that gave nothing readable stays.
+
         Raises:
-            StoreError: The run is unknown.
+            StoreError: The run is unknown, or it cannot be written.
         """
         row = self._run(run_id)
+        self.commits.flush()
+        put_judges_aside(self._connection, row["run"])
         earlier = self._earlier(row["run"], row["retries"])
         return self._journal(row["run"], run_id, row["status"], earlier)
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from orglab.engine.run.identity import seat_digest
+from orglab.engine.spec.confine import content_hash
 from orglab.engine.spec.model import Model
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
 
 __all__ = ["Desk", "Desks", "Seat"]
+
+_FILES = frozenset({"file", "chat_template"})
 
 
 @dataclass(kw_only=True, slots=True)
@@ -81,7 +85,7 @@ class Desk:
                 provider=model.provider,
                 model=model.model,
                 base_url=str(model.options.get("base_url", "")),
-                options=dict(model.options),
+                options=_known_by(model),
                 params=model.params,
             ),
         )
@@ -91,6 +95,22 @@ class Desk:
         for provider in self._made:
             await provider.aclose()
         self._made.clear()
+
+
+def _known_by(model: Model) -> dict[str, object]:
+    """Options as they count in a call's identity, which holds no place on this machine.
+
+    Weights count by the name that the author wrote, other files by their content; the variable
+    that holds a key counts for nothing.
+    """
+    known = {name: value for name, value in model.options.items() if name != "api_key_env"}
+    for name in _FILES & known.keys():
+        file = Path(str(known[name]))
+        if model.model.endswith(".gguf") and name == "file":
+            del known[name]
+        elif file.is_file():
+            known[name] = content_hash(file)
+    return known
 
 
 class Desks:

@@ -210,8 +210,7 @@ class TurnRunner:
     async def _shared(
         self, turn: Turn, request: Request, position: str, body: Mapping[str, JSON]
     ) -> tuple[Entry, Completion, Reading | None]:
-        asked = _request_body(turn, request)
-        if any(body["request"][part] != asked[part] for part in ("messages", "tools", "schema")):
+        if canonical(body["request"]) != canonical(_request_body(turn, request)):
             raise NotTheRecordedCall(
                 f"{position}: a stored call of this identity asks another thing"
             )

@@ -121,7 +121,13 @@ def _input(schema: Mapping[str, JSON]) -> dict[str, JSON]:
 def model_form(model: Mapping[str, JSON]) -> dict[str, JSON]:
     """The normal form of one model's entry: defaults filled, maps sorted."""
     known = _filled(model, "model")
-    return _ordered({**model, **known})  # type: ignore[no-any-return]
+    params = {key: _plain_number(value) for key, value in known["params"].items()}
+    return _ordered({**model, **known, "params": params})  # type: ignore[no-any-return]
+
+
+def _plain_number(value: JSON) -> JSON:
+    """A temperature of 0.0 is one of 0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _pool(pool: Mapping[str, JSON]) -> dict[str, JSON]:

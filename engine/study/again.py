@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,41 +13,116 @@ from orglab.engine.run.desk import Desks
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.build import build
 from orglab.engine.spec.confine import FileRefused, confined_file, read_limited
+from orglab.engine.spec.fault import Fault, Problem, SpecError, SpecPath
+from orglab.engine.spec.marks import Mark, Marks, Place
 from orglab.engine.spec.model import EvaluatorUse, Topology
-from orglab.engine.spec.yaml_reader import read_bytes
+from orglab.engine.spec.plugins import PluginCheck, evaluator_places, spread
+from orglab.engine.spec.shape import shape_problems
+from orglab.engine.spec.source import Sources
+from orglab.engine.spec.yaml_reader import Document, read_bytes
 from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
-from orglab.evaluators.short_form import parse_use
-from orglab.providers.registry import plugin_names
+from orglab.engine.study.ready import unready
+from orglab.engine.study.sharing import StudySharing
 from orglab.results.reader import RunRow
 from orglab.results.store import Store
 
-__all__ = ["evaluate_again", "evaluators_of"]
+__all__ = ["evaluate_again", "evaluators_of", "roles_of"]
 
 JSON: TypeAlias = Any
+AT_ONCE = 16
+"""Runs measured at once."""
 
 
-def evaluators_of(path: Path) -> list[EvaluatorUse]:
+def roles_of(store: Store) -> set[str]:
+    """The roles of all teams of a study."""
+    hashes = {row["spec"] for row in store.rows("SELECT DISTINCT spec FROM runs")}
+    return {role for each in hashes for role in (store.spec(each) or {"roles": ()})["roles"]}
+
+
+# --- the document --------------------------------------------------------------------------------
+
+
+def evaluators_of(path: Path, roles: Collection[str], sample: Unit) -> list[EvaluatorUse]:
     """The evaluators of a document: its ``evaluators``, or the document is the list itself.
 
+    Args:
+        path: The document; the files that it names lie in its folder.
+        roles: Roles that evaluators may name.
+        sample: A unit, on which it is tried whether they could do their work.
+
     Raises:
-        ValueError: It cannot be read, or names what is not installed; all faults.
+        SpecError: It cannot be read, or an evaluator is wrong; all faults.
     """
     try:
         document = read_bytes(read_limited(path), str(path))
     except FileRefused as refused:
-        raise ValueError(f"{path}: {refused}") from refused
+        problem = Problem(path=(), wrong=str(refused))
+        raise SpecError([Fault(file=str(path), line=0, column=0, problem=problem)]) from refused
     if document.faults:
-        raise ValueError("\n".join(str(fault) for fault in document.faults))
-    data = document.data
-    written = data.get("evaluators") if isinstance(data, dict) else data
-    if not isinstance(written, list) or not written:
-        raise ValueError(f"{path}: a list of evaluators is wanted, or a map with `evaluators`")
-    uses = [parse_use(item) for item in written]
-    unknown = sorted({use.name for use in uses} - set(plugin_names("orglab.evaluators")))
-    if unknown:
-        raise ValueError(f"{path}: no such evaluators: {', '.join(unknown)}")
-    return [EvaluatorUse(use=use.name, arguments=use.arguments) for use in uses]
+        raise SpecError(document.faults)
+    reading = _Reading(path, document, roles)
+    uses = reading.uses()
+    reading.tell(unready(uses, sample, path.parent.resolve()))
+    return uses
+
+
+class _Reading:
+    def __init__(self, path: Path, document: Document, roles: Collection[str]) -> None:
+        data, place = document.data, document.place
+        if isinstance(data, list):
+            data, place = {"evaluators": data}, Place(place.mark, None, {"evaluators": place})
+        self.path, self.marks = path, Marks(place)
+        self.written = data.get("evaluators") if isinstance(data, dict) else None
+        self.roles = roles
+
+    def uses(self) -> list[EvaluatorUse]:
+        """The evaluators, short forms spread out, files relative to the document's folder.
+
+        Raises:
+            SpecError: One is wrong; all faults.
+        """
+        if not isinstance(self.written, list) or not self.written:
+            wrong = "a list of evaluators is wanted, or a map with `evaluators`"
+            self.tell([Problem(path=(), wrong=wrong)])
+        data: dict[str, JSON] = {"evaluators": self.written, "roles": dict.fromkeys(self.roles)}
+        self.tell(
+            problem
+            for path, item, _ in evaluator_places(data)
+            for problem in shape_problems(item, "evaluator", path)
+        )
+        sources = Sources(folder=self.path.parent)
+        check = PluginCheck(marks=self.marks, sources=sources, problems=[], files={}, arguments={})
+        check.document(data)
+        self.tell(check.problems)
+        return [self._use(path, item, check) for path, item, _ in evaluator_places(data)]
+
+    def _use(self, path: SpecPath, item: JSON, check: PluginCheck) -> EvaluatorUse:
+        name = (spread(item) or ("", None))[0]
+        plain = {k: v for k, v in check.arguments[path].items() if not k.startswith("x-")}
+        named = {
+            str(where[-1]) if where[-1] in plain else next(iter(plain)): self._relative(file)
+            for where, file in check.files.items()
+            if where[:2] == path
+        }
+        return EvaluatorUse(use=name, arguments={**plain, **named})
+
+    def _relative(self, file: Path) -> str:
+        return Path(os.path.relpath(file, self.path.parent.resolve())).as_posix()
+
+    def tell(self, problems: Iterator[Problem] | Sequence[Problem]) -> None:
+        """Raises what is wrong, in its place."""
+        faults = [self._fault(problem) for problem in problems]
+        if faults:
+            raise SpecError(faults)
+
+    def _fault(self, problem: Problem) -> Fault:
+        marks = self.marks
+        mark: Mark = marks.key(problem.path) if problem.at_key else marks.value(problem.path)
+        return Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+
+
+# --- the runs ------------------------------------------------------------------------------------
 
 
 async def evaluate_again(
@@ -54,7 +131,8 @@ async def evaluate_again(
     *,
     folder: Path,
     anew: bool = False,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    stop: asyncio.Event | None = None,
 ) -> int:
     """Measures every ended run with what has not measured it yet.
 
@@ -64,7 +142,8 @@ async def evaluate_again(
         folder: Where the files that evaluators name lie, and those of the units' inputs.
         anew: Measures again what was measured with the same arguments; judges' replies are kept
             and not asked for again.
-        progress: Called with the number of runs measured so far.
+        progress: Called with the number of runs measured so far, and of all.
+        stop: Set it to stop: calls under way are waited for and kept, no other is begun.
 
     Returns:
         How many runs were looked at.
@@ -72,19 +151,33 @@ async def evaluate_again(
     Raises:
         StoreError: The store cannot be written.
     """
-    again = _Again(store, uses, folder, anew)
-    number = 0
-    try:
-        for row in list(store.runs()):
-            if row.status == "running":
-                continue
-            await again.run(row)
-            number += 1
+    again = _Again(store, uses, folder, anew, stop or asyncio.Event())
+    rows = [row for row in store.runs() if row.status != "running"]
+    waiting = iter(rows)
+    faults: list[Exception] = []
+    done = 0
+
+    async def work() -> None:
+        nonlocal done
+        for row in waiting:
+            if again.stop.is_set() or faults:
+                return
+            try:
+                await again.run(row)
+            except Exception as fault:  # noqa: BLE001 - raised when the others' replies are kept
+                faults.append(fault)
+                return
+            done += 1
             if progress is not None:
-                progress(number)
+                progress(done, len(rows))
+
+    try:
+        await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(rows)))))
     finally:
         await again.desks.aclose()
-    return number
+    if faults:
+        raise faults[0]
+    return done
 
 
 @dataclass
@@ -93,24 +186,26 @@ class _Again:
     uses: Sequence[EvaluatorUse]
     folder: Path
     anew: bool
+    stop: asyncio.Event
 
     def __post_init__(self) -> None:
         self.desks = Desks()
         self._topologies: dict[str, Topology] = {}
-        plans = self.store.rows("SELECT normal FROM specs WHERE kind='experiment'")
-        self._shared = any('"share_prefix":true' in row["normal"] for row in plans)
-        self._alone = not next(
-            iter(self.store.rows("SELECT 1 FROM specs WHERE kind='experiment'")), None
-        )
+        plans = self.store.rows("SELECT hash FROM specs WHERE kind='experiment'")
+        shares = [(self.store.spec(row["hash"]) or {}).get("share_prefix") for row in list(plans)]
+        self._sharing = StudySharing(self.store) if True in shares else None
+        self._apart = bool(shares) and self._sharing is None
 
     async def run(self, row: RunRow) -> None:
+        """Measures one run."""
         record = self.store.record(row.id)
         judging = Judging(
             topology=self._topology(row.spec),
             store=self.store,
             desks=self.desks,
             seed=row.seed,
-            arm="" if self._shared or self._alone else row.arm,
+            arm=row.arm if self._apart else "",
+            sharing=self._sharing,
         )
         unit = Unit(
             id=row.unit,
@@ -119,7 +214,7 @@ class _Again:
             files=self._files(judging.topology, record.inputs),
         )
         measurer = Measurer(judging, self.uses, anew=self.anew)
-        await measurer.measure(row.id, unit, row.replicate, lambda: False)
+        await measurer.measure(row.id, unit, row.replicate, self.stop.is_set)
 
     def _topology(self, spec: str) -> Topology:
         if spec not in self._topologies:

@@ -25,6 +25,7 @@ from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
 from orglab.results.run_journal import RunJournal
+from orglab.results.run_journal import Tally as RunTally
 from orglab.results.store import Store
 
 __all__ = ["Arm", "Batch", "Planned", "Progress", "Tally", "run_batch", "run_id"]
@@ -91,8 +92,8 @@ class Tally:
         asked_again: Calls that were under way when a process died, and were asked again.
         turns: Turns taken.
         loops: Verdicts that obliged.
-        tokens: Tokens used.
-        cost_usd: US dollars of calls whose price is known.
+        tokens: Tokens paid for: those of replies that arms share count once.
+        cost_usd: US dollars of calls whose price is known, counted likewise.
         others: Runs in the study that are not of this batch: other units, seeds or replicates.
         interrupted: The user stopped the batch.
     """
@@ -226,11 +227,11 @@ class _Batch:
             arm.name: RunPlan(arm.team, self.desks.of(arm.team.topology.models))
             for arm in batch.arms
         }
+        self.sharing = StudySharing(store) if batch.share_prefix else None
         self.measurers = {
             arm.name: Measurer(self._judging(arm), arm.team.topology.evaluators)
             for arm in batch.arms
         }
-        self.sharing = StudySharing(store) if batch.share_prefix else None
         self.tally = Tally(planned=len(batch.units) * batch.replicates * len(batch.arms))
         self.statuses: Mapping[str, RunStatus] = store.statuses()
         self.fault: Exception | None = None
@@ -242,6 +243,7 @@ class _Batch:
             desks=self.desks,
             seed=self.batch.seed,
             arm="" if self.batch.share_prefix else arm.key,
+            sharing=self.sharing,
         )
 
     async def run(self) -> Tally:
@@ -315,6 +317,7 @@ class _Batch:
         outcome = await self._outcome(planned, journal)
         if outcome is not None:
             await self._finish(planned, outcome)
+            self._count(outcome, journal.tally)
 
     async def _outcome(self, planned: Planned, journal: RunJournal) -> Outcome | None:
         """How a run ended; None where it was interrupted."""
@@ -350,16 +353,15 @@ class _Batch:
             seconds=outcome.seconds,
         )
         await self._measure(planned)
-        self._count(outcome)
 
     async def _measure(self, planned: Planned) -> None:
         measurer = self.measurers[planned.arm.name]
         await measurer.measure(planned.id, planned.unit, planned.replicate, self._stopping)
 
-    def _count(self, outcome: Outcome) -> None:
+    def _count(self, outcome: Outcome, used: RunTally) -> None:
         tally = self.tally
         setattr(tally, outcome.status, getattr(tally, outcome.status) + 1)
         tally.turns += outcome.turns
         tally.loops += sum(verdict.obliged for verdict in outcome.verdicts)
-        tally.tokens += outcome.tokens
-        tally.cost_usd += outcome.cost_usd
+        tally.tokens += outcome.tokens - used.shared_tokens
+        tally.cost_usd += outcome.cost_usd - used.shared_usd

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from orglab.engine.run.copies import Copy
 from orglab.engine.run.desk import Desks, Seat
@@ -14,13 +15,12 @@ from orglab.engine.run.identity import CallCounter, canonical, digest
 from orglab.engine.run.meter import Meter
 from orglab.engine.run.prompts import Prompter
 from orglab.engine.run.toolbox import Toolbox
-from orglab.engine.run.turn import Turn, TurnRunner
+from orglab.engine.run.turn import Sharing, Turn, TurnRunner
 from orglab.engine.spec.entry import model_of_entry
 from orglab.engine.spec.model import Limits, Model, Role, Topology
 from orglab.engine.study.gate import Gate
 from orglab.evaluators.base import EvaluationError
 from orglab.providers.base import Message
-from orglab.results.journal import Journal
 from orglab.results.store import Store
 
 __all__ = ["Asker", "Judging"]
@@ -38,6 +38,7 @@ class Judging:
         desks: Serves models; the same for all arms.
         seed: The root seed.
         arm: The arm, where arms share no calls; else "".
+        sharing: Replies that arms share, or None.
     """
 
     topology: Topology
@@ -45,6 +46,7 @@ class Judging:
     desks: Desks
     seed: int = 0
     arm: str = ""
+    sharing: Sharing | None = None
     _models: dict[str, Model] = field(default_factory=dict)
 
     def asker(self, run_id: str, unit: str, replicate: int, stopping: Callable[[], bool]) -> Asker:
@@ -77,6 +79,13 @@ def _alias(entry: Mapping[str, JSON], folder: Path) -> str:
     return f"{canonical(dict(entry))} in {folder}"
 
 
+class _Said(NamedTuple):
+    """What came of a question: a reply, or what was raised."""
+
+    reply: JSON
+    fault: BaseException | None
+
+
 @dataclass(kw_only=True, slots=True)
 class Asker:
     """Asks models about one run; what it was told before is not asked again."""
@@ -88,6 +97,7 @@ class Asker:
     replicate: int
     stopping: Callable[[], bool]
     _journal: Gate | None = None
+    _asked: dict[str, asyncio.Future[_Said]] = field(default_factory=dict)
 
     async def settle(self) -> None:
         """Waits for calls under way, so that their replies are kept."""
@@ -105,7 +115,7 @@ class Asker:
         name: str,
         repeat: int,
     ) -> JSON:
-        """One call of a judge, repairs included.
+        """One call of a judge, repairs included; the same question is asked once a run.
 
         Args:
             model: The model's entry, as in a spec.
@@ -120,34 +130,63 @@ class Asker:
             EvaluationError: No readable reply, in words.
         """
         seat = self.judging.seat(model, folder)
+        told = canonical(dict(schema)) if schema is not None else ""
+        question = digest(seat.digest, name, system, prompt, told)
+        position = f"judge.{question[:12]}.{repeat}"
+        if position not in self._asked:
+            messages = [Message(role="system", content=system)] if system else []
+            messages.append(Message(role="user", content=prompt))
+            turn = _turn(name, repeat, position, seat, messages, schema)
+            await self._take(turn)
+        said = await asyncio.shield(self._asked[position])
+        if said.fault is not None:
+            raise said.fault
+        return said.reply
+
+    async def _take(self, turn: Turn) -> None:
+        """Asks, and lets whoever waits for the same question know."""
+        waiting = self._asked[turn.position] = asyncio.get_running_loop().create_future()
+        try:
+            reading = await self._runner(turn).take(turn)
+        except TurnFailed as fault:
+            waiting.set_result(_Said(None, EvaluationError(f"{fault.kind}: {fault}")))
+        except BaseException as fault:  # what a bug or the user's stop raises is theirs too
+            waiting.set_result(_Said(None, fault))
+            raise
+        else:
+            waiting.set_result(_Said(reading.value, None))
+
+    def _runner(self, turn: Turn) -> TurnRunner:
+        scope = digest(self.scope, turn.copy.name, str(turn.visit))  # equal judges are two judges
         if self._journal is None:
             self._journal = Gate(self.judging.store.judging(self.run_id), self.stopping)
-        role = Role(name=f"judge {name}", model=name)
-        copy = Copy(name=role.name, role=role, index=1, rank=0)
-        messages = [Message(role="system", content=system)] if system else []
-        turn = Turn(
-            copy=copy,
-            visit=repeat + 1,
-            purpose="judge",
-            position=f"judge.{digest(name, system, prompt)[:8]}.{repeat}",
-            seat=seat,
-            messages=[*messages, Message(role="user", content=prompt)],
-            schema=schema,
-        )
-        try:
-            reading = await self._runner(self._journal, repeat).take(turn)
-        except TurnFailed as fault:
-            raise EvaluationError(f"{fault.kind}: {fault}") from fault
-        return reading.value
-
-    def _runner(self, journal: Journal, repeat: int) -> TurnRunner:
-        meter = Meter(Limits())
         return TurnRunner(
-            journal=journal,
-            counter=CallCounter(scope=digest(self.scope, str(repeat))),
-            meter=meter,
+            journal=self._journal,
+            counter=CallCounter(scope=scope),
+            meter=Meter(Limits()),
             toolbox=Toolbox(uses={}, inputs={}, resolve=Path),
             prompter=Prompter(self.judging.topology),
             unit=self.unit,
             replicate=self.replicate,
+            sharing=self.judging.sharing,
         )
+
+
+def _turn(
+    name: str,
+    repeat: int,
+    position: str,
+    seat: Seat,
+    messages: list[Message],
+    schema: Mapping[str, JSON] | None,
+) -> Turn:
+    role = Role(name=f"judge {name}", model=name)
+    return Turn(
+        copy=Copy(name=role.name, role=role, index=1, rank=0),
+        visit=repeat + 1,
+        purpose="judge",
+        position=position,
+        seat=seat,
+        messages=messages,
+        schema=schema,
+    )

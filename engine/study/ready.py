@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.checks import EvaluationContext, make_evaluator
-from orglab.engine.run.run import resolver
+from orglab.engine.run.run import Unit, resolver
 from orglab.engine.run.toolbox import Toolbox
 from orglab.engine.spec.entry import model_of_entry
 from orglab.engine.spec.fault import Problem
@@ -18,7 +18,7 @@ from orglab.engine.spec.plugins import is_template
 from orglab.engine.study.comparison import sample_unit
 from orglab.evaluators.base import EvaluationError, Evaluator
 
-__all__ = ["asked_models", "evaluator_problems", "files_read"]
+__all__ = ["asked_models", "evaluator_problems", "files_read", "unready"]
 
 JSON: TypeAlias = Any
 
@@ -28,7 +28,12 @@ def evaluator_problems(team: Team) -> Iterator[Problem]:
 
     An evaluator of which an argument is a template is looked at when there is a unit to fill it in.
     """
-    for index, made in enumerate(_made(team)):
+    yield from unready(team.topology.evaluators, sample_unit(team.topology), team.topology.folder)
+
+
+def unready(uses: Sequence[EvaluatorUse], unit: Unit, folder: Path) -> Iterator[Problem]:
+    """The same for evaluators whose files lie in ``folder``, on a unit."""
+    for index, made in enumerate(_made(uses, unit, folder)):
         path = ("evaluators", index, made.use.use)
         try:
             made.prepare()
@@ -42,14 +47,14 @@ def asked_models(team: Team) -> list[Mapping[str, JSON]]:
     Raises:
         EvaluationError: An evaluator could not do its work.
     """
-    return [entry for made in _made(team) for entry in made.asks()]
+    return [entry for made in _made_of(team) for entry in made.asks()]
 
 
 def files_read(team: Team) -> list[str]:
     """Files that a team's evaluators read, relative to its folder: named, or named by such a file."""
     known = team.topology.normal["files"]
     found: dict[str, None] = {}
-    for made in _made(team):
+    for made in _made_of(team):
         found.update(dict.fromkeys(name for name in _texts(made.use.arguments) if name in known))
         try:
             made.prepare()
@@ -96,10 +101,13 @@ class _Made:
         return make_evaluator(self.use, self.toolbox)
 
 
-def _made(team: Team) -> Iterator[_Made]:
-    sample = sample_unit(team.topology)
-    folder = team.topology.folder
-    toolbox = Toolbox(uses={}, inputs=sample.inputs, resolve=resolver(folder, sample))
-    for use in team.topology.evaluators:
-        context = EvaluationContext(inputs=sample.inputs, extra={})
+def _made_of(team: Team) -> Iterator[_Made]:
+    topology = team.topology
+    return _made(topology.evaluators, sample_unit(topology), topology.folder)
+
+
+def _made(uses: Sequence[EvaluatorUse], unit: Unit, folder: Path) -> Iterator[_Made]:
+    toolbox = Toolbox(uses={}, inputs=unit.inputs, resolve=resolver(folder, unit))
+    for use in uses:
+        context = EvaluationContext(inputs=unit.inputs, extra=unit.extra)
         yield _Made(use=use, toolbox=toolbox, context=context, folder=folder)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections import Counter
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +13,7 @@ from rich.console import Console
 
 from orglab.cli.progress import progress_of
 from orglab.cli.reporting import tell_report
+from orglab.cli.stopping import stop_on_interrupt
 from orglab.cli.values import MOST_SEED
 from orglab.cli.work import Wish, work_of
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
@@ -105,17 +104,7 @@ def run(
 
 
 async def _run(batch: Batch, store: Store, progress: Progress, console: Console) -> Tally:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def ask_to_stop() -> None:
-        loop.remove_signal_handler(signal.SIGINT)  # a second Ctrl-C ends the process at once
-        stop.set()
-        console.print("Waiting for calls under way, to keep their replies; Ctrl-C again: at once.")
-
-    with suppress(NotImplementedError):  # Windows: there Ctrl-C ends the process at once
-        loop.add_signal_handler(signal.SIGINT, ask_to_stop)
-    return await run_batch(batch, store, progress=progress, stop=stop)
+    return await run_batch(batch, store, progress=progress, stop=stop_on_interrupt(console))
 
 
 def _report(console: Console, tally: Tally, folder: Path) -> None:

@@ -1,0 +1,26 @@
+"""Ctrl-C: what is under way is kept, nothing else is begun."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import suppress
+
+from rich.console import Console
+
+__all__ = ["stop_on_interrupt"]
+
+
+def stop_on_interrupt(console: Console) -> asyncio.Event:
+    """An event that Ctrl-C sets, once; a second Ctrl-C ends the process at once."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def ask_to_stop() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        stop.set()
+        console.print("Waiting for calls under way, to keep their replies; Ctrl-C again: at once.")
+
+    with suppress(NotImplementedError):  # Windows: there Ctrl-C ends the process at once
+        loop.add_signal_handler(signal.SIGINT, ask_to_stop)
+    return stop
