@@ -13,7 +13,7 @@ from orglab.providers.strict_json import JSONError, loads
 
 __all__ = ["ClaimHints", "checked_claims", "stated_claims", "subject_words"]
 
-_LIST_LINE: Final = re.compile(r"^\s*(?:\d+\.|-|\*) .*$", re.MULTILINE)
+_LISTED: Final = re.compile(r"(?<=[:,] )[a-z]{4,14}(?: and [a-z]{4,14})?(?=,)")
 _WORD: Final = re.compile(r"\b[a-z]{4,14}\b")
 _COMMON: Final = re.compile(
     r"about|also|another|anything|back|been|behind|both|came|cannot|customers|each|every|"
@@ -62,11 +62,16 @@ class ClaimHints:
 
 
 def subject_words(messages: Sequence[Message]) -> list[str]:
-    """Words that the task's lists are made of, as what one might search for."""
+    """What one might search for: things that the task lists, less those that were searched for.
+
+    A task without a list gives its own words.
+    """
     task = "\n".join(each.content for each in messages if each.role in ("system", "user"))
-    lists = "\n".join(_LIST_LINE.findall(task)) or task
-    found = dict.fromkeys(_WORD.findall(lists))
-    return [word for word in found if not _COMMON.fullmatch(word)] or ["task"]
+    listed = dict.fromkeys(_LISTED.findall(task)) or dict.fromkeys(_WORD.findall(task))
+    asked = {call.arguments for message in messages for call in message.tool_calls}
+    found = [word for word in listed if not _COMMON.fullmatch(word)]
+    fresh = [word for word in found if not any(f'"{word}"' in text for text in asked)]
+    return fresh or found or ["task"]
 
 
 def stated_claims(messages: Sequence[Message]) -> list[str]:
@@ -77,7 +82,9 @@ def stated_claims(messages: Sequence[Message]) -> list[str]:
     sentences = [each for line in lines for each in _SENTENCE.split(line) if each.endswith(".")]
     some = sentences[-len(facts) // 2 - 1 :] if facts else sentences
     told = [f"The {name} is {value}." for name, value in facts.items()]
-    return [each[:_LONGEST] for each in (*told, *some)]
+    claims = [each[:_LONGEST] for each in (*told, *some)]
+    checked = {each["claim"] for each in checked_claims(messages)}
+    return [each for each in claims if each not in checked] or claims
 
 
 def checked_claims(messages: Sequence[Message]) -> list[dict[str, str]]:

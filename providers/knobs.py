@@ -80,6 +80,7 @@ _CRITERION = _group(
     level=_SIGNED,
     shared=_SIZE,
     own=_SIZE,
+    halo=_SIZE,
     noise=_SIZE,
     hedges=_SIGNED,
     concessions=_SIGNED,
@@ -91,15 +92,14 @@ _REVISION = _group(
     spread=_SIZE,
     concessions=_SIZE,
 )
-_JUDGING = _group(
-    severity=_SIGNED, halo=_SIZE, bother=_SIZE, criteria=_each(_CRITERION, "criteria to knobs")
-)
+_JUDGING = _group(severity=_SIGNED, bother=_SIZE, criteria=_each(_CRITERION, "criteria to knobs"))
 _KNOBS: Final[Mapping[str, _Check]] = {
     "description": _text,
     "verdicts": _VERDICTS,
     "verdicts_on": _each(_VERDICTS, "roles to verdicts"),
     "again": _RATE,
     "unseen": _RATE,
+    "discerning": _SIZE,
     "target": _RATE,
     "tool_calls": _group(mean=_SIZE, max=_SIZE),
     "looks_first": _RATE,
@@ -110,6 +110,7 @@ _KNOBS: Final[Mapping[str, _Check]] = {
     "words": _SPREAD,
     "asked_words": _SPREAD,
     "field_words": _SPREAD,
+    "reasoning": _SPREAD,
     "vocabulary": _RATE,
     "hedges": _group(**dict.fromkeys(HEDGES, _SIZE)),
     "revision": _REVISION,

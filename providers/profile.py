@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 _DEFAULT = "careful"
+_SPREADS = ("words", "asked_words", "field_words", "reasoning")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +74,8 @@ class Criterion:
         level: The score of a middling report without hedges and concessions.
         shared: Standard deviation of the report's quality that all criteria of its kind share.
         own: Standard deviation of the report's quality in this criterion alone.
-        noise: Standard deviation of this judge's chance.
+        halo: Standard deviation of a judge's chance that all criteria of its kind share.
+        noise: Standard deviation of a judge's chance in this criterion alone.
         hedges: What one hedge a thousand words adds (below 0: takes away).
         concessions: What one concession adds.
     """
@@ -82,6 +84,7 @@ class Criterion:
     level: float
     shared: float
     own: float
+    halo: float
     noise: float
     hedges: float
     concessions: float
@@ -93,14 +96,12 @@ class JudgingHabit:
 
     Attributes:
         severity: Taken from every score.
-        halo: Standard deviation of what a judge adds to all its scores of one report.
         bother: How much hedges and concessions move this judge, as a multiple of what its
             criteria say.
         criteria: How it scores each criterion; ``other`` stands for those not named.
     """
 
     severity: float
-    halo: float
     bother: float
     criteria: Mapping[str, Criterion]
 
@@ -129,6 +130,8 @@ class Profile:
         verdicts_on: Weights for outputs of a role, in place of ``verdicts``.
         again: What is left of the weight of obliging actions once it has obliged.
         unseen: What is left of that weight where it sees the output alone, without the board.
+        discerning: How much it sees of an output's quality: obliging actions weigh e to the power
+            of this as much for an output one standard deviation below the middling one.
         target: Share of ``revise`` verdicts that name a target, where one is offered.
         tool_calls: How many tools it calls a turn.
         looks_first: Chance that it begins with a tool that shows the columns.
@@ -139,6 +142,7 @@ class Profile:
         words: Length of free text, where the task does not ask for one.
         asked_words: Length as a multiple of what the task asks for.
         field_words: Length of a text in a field.
+        reasoning: Tokens of reasoning that a reply reports beside its text.
         vocabulary: Share of the words it knows that one text makes use of.
         hedges: Hedges a thousand words of a first draft, by class.
         revision: What a directive does to a draft.
@@ -152,6 +156,7 @@ class Profile:
     verdicts_on: Mapping[str, Mapping[str, float]]
     again: float
     unseen: float
+    discerning: float
     target: float
     tool_calls: ToolHabit
     looks_first: float
@@ -162,6 +167,7 @@ class Profile:
     words: Spread
     asked_words: Spread
     field_words: Spread
+    reasoning: Spread
     vocabulary: float
     hedges: Mapping[str, float]
     revision: RevisionHabit
@@ -221,7 +227,7 @@ def _read(name: str) -> dict[str, JSON]:
 def _profile(name: str, knobs: Mapping[str, JSON]) -> Profile:
     """The profile of all knobs."""
     made: dict[str, JSON] = dict(knobs)
-    made |= {knob: Spread(**knobs[knob]) for knob in ("words", "asked_words", "field_words")}
+    made |= {knob: Spread(**knobs[knob]) for knob in _SPREADS}
     made["tool_calls"] = ToolHabit(**knobs["tool_calls"])
     made["seconds"] = Seconds(**knobs["seconds"])
     made["revision"] = _revision(knobs["revision"])

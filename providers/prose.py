@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
 
 from orglab.providers.base import Message
 from orglab.providers.draws import Draws
@@ -143,9 +142,14 @@ _SEEN = 4000
 def topic_words(messages: Sequence[Message]) -> list[str]:
     """A few longer words of the last user message: what the task is about."""
     said = next((each.content for each in reversed(messages) if each.role == "user"), "")
-    found = (word.group() for word in _WORD.finditer(said[:_SEEN]))
-    distinct = dict.fromkeys(word for word in found if word.lower() not in _COMMON)
-    return list(islice(distinct, _TOPICS)) or ["the task"]
+    distinct: dict[str, None] = {}
+    for match in _WORD.finditer(said[:_SEEN]):
+        word = match.group()
+        if word.lower() not in _COMMON:
+            distinct[word] = None
+            if len(distinct) == _TOPICS:
+                break
+    return list(distinct) or ["the task"]
 
 
 class Prose:

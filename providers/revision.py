@@ -23,8 +23,11 @@ _DIRECTED: Final = re.compile(
 _REJECTED: Final = re.compile(r"rejected your last output and it was withdrawn")
 _DRAFT: Final = "\nYour draft:\n"
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
-_BY_CHANCE: Final = 0.2
+_BY_CHANCE: Final = 0.07
 """Share of a sentence's words that stand, in their order, in the one put in its place as well."""
+
+_HALF: Final = 7
+"""Half of a sentence, in words."""
 
 
 class Earlier(NamedTuple):
@@ -82,7 +85,7 @@ def revised(earlier: Earlier, draws: Draws, sentences: Sentences, profile: Profi
     chosen: list[tuple[int, int]] = []
     gone = 0
     for at, number in draws.shuffled(places):
-        if gone >= (1.0 - kept) * words / (1.0 - _BY_CHANCE):
+        if gone >= (1.0 - kept) * words / (1.0 - _BY_CHANCE) - _HALF:
             break
         chosen.append((at, number))
         gone += count_words(lines[at][number])
@@ -108,7 +111,7 @@ def _fresh(
     made = [sentences.concession() for _ in range(concessions)]
     made += [sentences.hedged(profile.hedges) for _ in range(hedges)]
     count = sum(map(count_words, made))
-    while count < room - 6:
+    while count < room - _HALF:
         made.append(sentences.plain())
         count += count_words(made[-1])
     return draws.shuffled(made)

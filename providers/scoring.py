@@ -16,7 +16,7 @@ from orglab.providers.profile import JudgingHabit
 from orglab.providers.revision import first_sentence
 from orglab.providers.sentences import concessions_in, count_words, hedges_in
 
-__all__ = ["Scorer"]
+__all__ = ["Scorer", "quality"]
 
 _FENCED: Final = re.compile(r"^(={8,})\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 
@@ -28,10 +28,10 @@ class Scorer:
         report = _report(messages)
         self._draws = draws
         self._habit = habit
-        self._quality = first_sentence(report)
+        self._opening = first_sentence(report)
         self._hedges = 1000 * hedges_in(report) / max(1, count_words(report))
         self._concessions = concessions_in(report)
-        self._halo = draws.normal(0.0, habit.halo)
+        self._halo: dict[str, float] = {}
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> int | None:
         """The score of a criterion; None where the field is not one of its levels."""
@@ -42,17 +42,27 @@ class Scorer:
         exact = (
             knobs.level
             - self._habit.severity
-            + self._drawn(knobs.kind) * knobs.shared
-            + self._drawn(f"{knobs.kind} {name}") * knobs.own
+            + quality(knobs.kind, self._opening) * knobs.shared
+            + quality(f"{knobs.kind} {name}", self._opening) * knobs.own
             + self._habit.bother * bother
-            + self._halo
+            + self._of_kind(knobs.kind) * knobs.halo
             + self._draws.normal(0.0, knobs.noise)
         )
         return int(min(max(round(exact), schema["minimum"]), schema["maximum"]))
 
-    def _drawn(self, what: str) -> float:
-        """A quality of this report, the same for every judge."""
-        return Draws(f"{what} of {self._quality}").normal(0.0, 1.0)
+    def _of_kind(self, kind: str) -> float:
+        """This judge's chance in all criteria of a kind."""
+        if kind not in self._halo:
+            self._halo[kind] = self._draws.normal(0.0, 1.0)
+        return self._halo[kind]
+
+
+def quality(what: str, opening: str) -> float:
+    """A quality of the text that begins with ``opening``, the same for whoever reads it.
+
+    Drawn from a normal distribution with mean 0 and standard deviation 1.
+    """
+    return Draws(f"{what} of {opening}").normal(0.0, 1.0)
 
 
 def _report(messages: Sequence[Message]) -> str:

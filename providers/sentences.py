@@ -15,7 +15,6 @@ from orglab.providers.vocabulary import (
     NOUNS,
     VERBS,
     plural,
-    third_person,
 )
 
 __all__ = ["Sentences", "concessions_in", "count_words", "hedges_in"]
@@ -23,7 +22,7 @@ __all__ = ["Sentences", "concessions_in", "count_words", "hedges_in"]
 _PLAIN: Final = (
     "The {a} {n} of this {n} {v} {a} {N} and {N}.",
     "{A} {N} {b} {N} in the {n}, and {a} {N} {b} it.",
-    "For {a} {N}, its {n} {v} a {n} that {N} {b}.",
+    "For {a} {N}, its {n} {v} the {n} that {N} {b}.",
     "Its {n} {v} {a} {N} because {N} {b} {a} {N}.",
     "Where {N} {b} the {n}, {a} {N} {b} {N}.",
     "{A} {N} and {N} {b} one {n} after another.",
@@ -44,11 +43,20 @@ _ABOUT: Final = (
 _CONCESSION: Final = "{c}, the {n} now {v} the {a} {N} of the {n}."
 _TOPICAL: Final = 0.05
 _FEWEST: Final = 12
+_NEW: Final = 0.3
 _SLOT: Final = re.compile(r"\{(.)\}")
 _WORD: Final = re.compile(r"\d+(?:[.,]\d+)*[^\W_]*|[^\W_]+(?:'[^\W_]+)*")
+#: Of nouns; verbs take the same ending in the third person.
+_PLURALS: Final = {word: plural(word) for word in (*NOUNS, *ADJECTIVES, *VERBS)}
+_NO_TOPICS: Final = {form for word in (*ADJECTIVES, *VERBS) for form in (word, _PLURALS[word])}
 _ADVERBS: Final = {word for words in HEDGES.values() for word in words if word not in MODALS}
 _HEDGE: Final = re.compile(rf"\b(?:{'|'.join(sorted(_ADVERBS | set(MODALS)))})\b", re.IGNORECASE)
 _CONCEDES: Final = re.compile("|".join(CONCESSIONS))
+
+
+def _is_topic(word: str) -> bool:
+    """No hedge, and no adjective or verb that an earlier text was made of."""
+    return not hedges_in(word) and word.lower() not in _NO_TOPICS
 
 
 def count_words(text: str) -> int:
@@ -80,10 +88,10 @@ class Sentences:
         self, draws: Draws, topics: Sequence[str], vocabulary: float, draft: str = ""
     ) -> None:
         self._draws = draws
-        self._topics = topics
+        self._topics = [each for each in topics if _is_topic(each)] or ["the task"]
         found = set(_WORD.findall(draft.lower()))
         self._words = {
-            slot: _within(words, found)
+            slot: _within(words, found, draws)
             or draws.some(words, max(_FEWEST, round(vocabulary * len(words))))
             for slot, words in (("n", NOUNS), ("a", ADJECTIVES), ("v", VERBS))
         }
@@ -117,7 +125,7 @@ class Sentences:
             found = self._draws.pick(self._words[{"b": "v"}.get(slot, slot.lower())])
             if slot in "bv":
                 return self._verb(found, slot == "v", left.pop() if left else "")
-            return {"N": plural(found), "A": found.capitalize()}.get(slot, found)
+            return {"N": _PLURALS[found], "A": found.capitalize()}.get(slot, found)
 
         made = _SLOT.sub(word, pattern)
         return made[0].upper() + made[1:]
@@ -125,11 +133,13 @@ class Sentences:
     def _verb(self, verb: str, one: bool, hedge: str) -> str:
         if hedge in MODALS:
             return f"{hedge} {verb}"
-        form = third_person(verb) if one else verb
+        form = _PLURALS[verb] if one else verb
         return f"{hedge} {form}" if hedge else form
 
 
-def _within(words: Sequence[str], found: set[str]) -> list[str]:
-    """Those of ``words`` that were found, in the plural too; none where there are few."""
-    known = [word for word in words if word in found or plural(word) in found]
-    return known if len(known) >= _FEWEST else []
+def _within(words: Sequence[str], found: set[str], draws: Draws) -> list[str]:
+    """Those of ``words`` that were found, in the plural too, and some more; none where few were."""
+    known = [word for word in words if word in found or _PLURALS[word] in found]
+    if len(known) < _FEWEST:
+        return []
+    return known + draws.some(words, round(_NEW * len(known)))

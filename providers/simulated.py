@@ -120,7 +120,8 @@ class SimulatedProvider(Provider):
         self, request: Request, text: str, calls: tuple[ToolCall, ...] = ()
     ) -> Completion:
         text, stop = _cut(text, request.params.get("max_output_tokens"))
-        written = text_tokens(text) + sum(text_tokens(call.arguments) for call in calls)
+        thought = self._reasoning(request)
+        written = text_tokens(text) + sum(text_tokens(call.arguments) for call in calls) + thought
         read, seconds = prompt_tokens(request), self.profile.seconds
         spent = (
             seconds.latency + read * seconds.per_input_token + written * seconds.per_output_token
@@ -130,11 +131,18 @@ class SimulatedProvider(Provider):
             tool_calls=calls,
             native=request.schema is not None and not calls,
             stop="tool_calls" if calls else stop,
-            usage=TokenUsage(input=read, output=written),
+            usage=TokenUsage(input=read, output=written, reasoning=thought),
             model=f"simulated:{self.profile.name}",
             service_seconds=round(spent, 3),
             simulated=True,
         )
+
+    def _reasoning(self, request: Request) -> int:
+        """Tokens of reasoning, in draws of their own so that texts do not depend on them."""
+        habit = self.profile.reasoning
+        if not habit.mean:
+            return 0
+        return max(0, round(Draws(f"reasoning {request.identity}").normal(habit.mean, habit.sd)))
 
 
 def _cut(text: str, most: JSON) -> tuple[str, StopReason]:

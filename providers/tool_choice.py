@@ -62,9 +62,10 @@ def _order(
 ) -> list[ToolDefinition]:
     """The tools in the order of preference: first, once, what shows columns or a listing."""
     order = draws.shuffled(tools)
-    first = [tool for tool in order if _LOOKS.search(tool.name) and tool.name not in seen.tools]
+    first = [tool for tool in order if _LOOKS.search(tool.name)]
     rest = [tool for tool in order if tool not in first]
-    looks = not seen.columns and draws.chance(profile.looks_first)
+    unseen = any(tool.name not in seen.tools for tool in first)
+    looks = unseen and not seen.columns and draws.chance(profile.looks_first)
     return first + rest if looks else rest + first
 
 
@@ -132,8 +133,7 @@ class _ArgumentHints:
     def _words(self, name: str) -> str:
         """Words to search for, or a claim to check, out of what was said; "" for other arguments."""
         if _SEARCH.fullmatch(name) and not _SQL.search(self._tool.description):
-            subjects = subject_words(self._request.messages)
-            return " ".join(self._draws.some(subjects, 2))
+            return self._draws.pick(subject_words(self._request.messages))
         if _CLAIM.fullmatch(name):
             claims = stated_claims(self._request.messages)
             return self._draws.pick(claims) if claims else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -11,11 +12,16 @@ from orglab.providers.draws import Draws
 from orglab.providers.invent import LEAVE_OUT, NOTHING
 from orglab.providers.profile import Profile
 from orglab.providers.prose import Prose
+from orglab.providers.revision import first_sentence
+from orglab.providers.scoring import quality
 
 __all__ = ["VerdictHints"]
 
 _OBLIGING: Final = ("question", "revise", "reject")
 _OBLIGED: Final = re.compile(r"^- [^:\n]+: (?:question|revise|reject)\.", re.MULTILINE)
+_UNDER_REVIEW: Final = "\n## Output of {role} under review\n"
+_FROM: Final = "\n### From {role}\n"
+_KINDS: Final = ("form", "substance")
 _BOARD: Final = re.compile(r"^## Blackboard$|^### From ", re.MULTILINE)
 
 
@@ -53,6 +59,8 @@ class VerdictHints:
         said = self._request.messages[-1].content if self._request.messages else ""
         held = self._profile.again if _OBLIGED.search(said) else 1.0
         held *= 1.0 if _BOARD.search(said) else self._profile.unseen
+        if self._profile.discerning:
+            held *= math.exp(-self._profile.discerning * _quality(said, reviewed))
         return {
             action: weight * held if action in _OBLIGING else weight
             for action, weight in weights.items()
@@ -68,3 +76,14 @@ class VerdictHints:
             remark = self._prose.remark(str(self._action), round(self._profile.field_words.mean))
             return remark if len(remark) <= schema.get("maxLength", len(remark)) else NOTHING
         return NOTHING
+
+
+def _quality(said: str, role: str) -> float:
+    """The quality of the last output of ``role`` that is shown; 0 where none is found."""
+    for mark in (_UNDER_REVIEW, _FROM):
+        text = said.rpartition(mark.format(role=role))[2]
+        if text and text != said:
+            opening = first_sentence(text)
+            each = [quality(kind, opening) for kind in _KINDS]
+            return sum(each) / math.sqrt(len(each))
+    return 0.0

@@ -16,7 +16,6 @@ __all__ = [
     "NOUNS",
     "VERBS",
     "plural",
-    "third_person",
 ]
 
 
@@ -40,7 +39,7 @@ NOUNS: Final[Sequence[str]] = _listed(
     gasket gauge gesture glare graph grille grip groove guarantee guide habit handle harness hazard
     heater hinge hobbyist hotline household icon image importer impulse incentive inspection
     installer instructor insurer interface interval inventory invoice issue journal kernel keycap
-    keyboard label lab latch launch layer layout leaflet lecture lens lever library licence lid
+    keyboard label lab latch launch layer layout leaflet lecture lever library licence lid
     limit listing load loop loss lounge machine magnet manual margin market material meeting memory
     menu message meter milestone mode module monitor motherboard motor mount muscle navigator
     network newcomer noise notch novice obstacle office opening operator option outlet owner package
@@ -51,7 +50,7 @@ NOUNS: Final[Sequence[str]] = _listed(
     refund region regulator reminder repair replacement reseller resolution response retailer return
     review reviewer rhythm rival roadmap role routine rubber safeguard sale sample scale scenario
     schedule screen screw script seam season sector segment sensor sequence server service session
-    setting shade shelf shipment shop shortcut shutter signal sketch sleeve slot socket solution
+    setting shade shipment shop shortcut shutter signal sketch sleeve slot socket solution
     source speaker spike spring sticker stock storage strategy student studio subscriber summary
     supplier surface surprise survey switch symptom table tablet talk target task technician
     template terminal test texture theme threshold ticket timer token tool touchpad trade trailer
@@ -143,15 +142,10 @@ CONCESSIONS: Final[Sequence[str]] = (
 """Openings of sentences that please a superior and tell the reader nothing."""
 
 
-def third_person(verb: str) -> str:
-    """``carry`` -> ``carries``, ``reach`` -> ``reaches``, ``open`` -> ``opens``."""
-    return plural(verb)
-
-
-def plural(noun: str) -> str:
-    """The regular plural: ``battery`` -> ``batteries``, ``switch`` -> ``switches``."""
-    if noun.endswith("y") and noun[-2] not in "aeiou":
-        return f"{noun[:-1]}ies"
-    if noun.endswith(("s", "x", "z", "ch", "sh")):
-        return f"{noun}es"
-    return f"{noun}s"
+def plural(word: str) -> str:
+    """The regular plural of a noun, or the third person of a verb: ``batteries``, ``switches``."""
+    if word.endswith("y") and word[-2] not in "aeiou":
+        return f"{word[:-1]}ies"
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{word}es"
+    return f"{word}s"
