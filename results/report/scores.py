@@ -94,7 +94,8 @@ class _Reading:
     def __init__(self, names: Mapping[tuple[str, str, str], str], wanted: frozenset[str]) -> None:
         self.names = names
         self.wanted = wanted
-        self.ambiguous = {plain for (_, _, plain), name in names.items() if name != plain}
+        clear = set(names.values())
+        self.ambiguous = {plain for _, _, plain in names if plain not in clear}
         self.values: list[ValueRow] = []
         self.drafts: list[DraftScore] = []
         self.repeats = 0
@@ -159,13 +160,22 @@ def _argument(arguments: str, name: str) -> str:
 
 
 def _names(reader: Reader) -> dict[tuple[str, str, str], str]:
-    """A score's name, with its evaluator's arguments where several evaluators give it."""
+    """A score's name, with its evaluator's arguments where several evaluators give it.
+
+    Where one alone of them is called like the score, the plain name is its.
+    """
     rows = reader.rows("SELECT DISTINCT evaluator, arguments, name FROM scores")
     keys = [(row["evaluator"], row["arguments"], row["name"]) for row in rows]
     often = Counter(name for _, _, name in keys)
+    own = Counter(name for evaluator, _, name in keys if _measure(name) == evaluator)
     return {
         (evaluator, arguments, name): name
-        if often[name] == 1
+        if often[name] == 1 or (own[name] == 1 and _measure(name) == evaluator)
         else f"{name} ({evaluator} {arguments})"
         for evaluator, arguments, name in keys
     }
+
+
+def _measure(name: str) -> str:
+    """``hedges`` of ``hedges.modal@2``."""
+    return re.split(r"[.@]", name, maxsplit=1)[0]
