@@ -14,7 +14,7 @@ from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import Fault
 from orglab.engine.study.batch import Arm, Batch, Progress, Tally, run_batch
-from orglab.engine.study.session import load_team, open_study, study_folder
+from orglab.engine.study.session import in_here, load_team, open_study, study_folder
 from orglab.engine.study.units import UnitError, read_units, unit_of
 from orglab.providers.base import Provider
 from orglab.results.reader import Reader
@@ -147,7 +147,7 @@ async def run_async(
 ) -> Study:
     """``run`` for who has an event loop already; set ``stop`` to stop cleanly."""
     compiled = team if isinstance(team, Team) else load(team)
-    folder = Path(out) if out is not None else study_folder(compiled)
+    folder = Path(out) if out is not None else in_here(study_folder(compiled))
     batch = Batch(
         arms=[Arm.alone(compiled)],
         units=_units(compiled, inputs, units),

@@ -24,6 +24,7 @@ __all__ = [
     "experiment_batch",
     "experiment_folder",
     "fresh_folder",
+    "in_here",
     "load_team",
     "open_experiment",
     "open_study",
@@ -56,12 +57,8 @@ def load_team(
 
 
 def experiment_folder(experiment: Experiment, runs: Path = Path("runs")) -> Path:
-    """Where an experiment is kept unless the user says otherwise: ``runs/NAME-HASH``.
-
-    Raises:
-        StoreError: A link leads it out of the working folder.
-    """
-    return _in_here(runs / f"{experiment.name}-{experiment.hash[:8]}")
+    """Where an experiment is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    return runs / f"{experiment.name}-{experiment.hash[:8]}"
 
 
 def experiment_batch(experiment: Experiment, **options: Any) -> Batch:  # noqa: ANN401 - Batch's own fields
@@ -153,16 +150,12 @@ def _comparisons(experiment: Experiment) -> dict[tuple[str, str], dict[str, JSON
 
 
 def study_folder(team: Team, runs: Path = Path("runs")) -> Path:
-    """Where the study of a team is kept unless the user says otherwise: ``runs/NAME-HASH``.
-
-    Raises:
-        StoreError: A link leads it out of the working folder.
-    """
-    return _in_here(runs / f"{team.topology.name}-{team.topology.hash[:8]}")
+    """Where the study of a team is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    return runs / f"{team.topology.name}-{team.topology.hash[:8]}"
 
 
-def _in_here(folder: Path) -> Path:
-    """``folder``, unless links lead it elsewhere: a stranger's folder may hold such a ``runs``.
+def in_here(folder: Path) -> Path:
+    """A default folder, unless links lead it elsewhere: a stranger's may hold such a ``runs``.
 
     Raises:
         StoreError: It leads out of the working folder.

@@ -17,7 +17,7 @@ from orglab.cli.stopping import stop_on_interrupt
 from orglab.cli.values import MOST_SEED
 from orglab.cli.work import Wish, work_of
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
-from orglab.engine.study.session import fresh_folder
+from orglab.engine.study.session import fresh_folder, in_here
 from orglab.results.plain import visible
 from orglab.results.reader import Reader
 from orglab.results.store import Store
@@ -84,7 +84,7 @@ def run(
             sets=sets or [],
         )
     )
-    folder = out or work.folder
+    folder = out or in_here(work.folder)
     folder = fresh_folder(folder) if fresh else folder
     batch = replace(work.batch, retry_failed=retry_failed, at_once=at_once)
     console = Console()

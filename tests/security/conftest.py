@@ -55,7 +55,7 @@ class Den:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def orglab(self, *arguments: object, width: int = 200, seconds: float = 50) -> Ended:
+    def orglab(self, *arguments: object, width: int = 200, seconds: float = 100) -> Ended:
         """Runs ``orglab`` in the stranger's folder; no command may end in a traceback."""
         ended = subprocess.run(
             [sys.executable, "-P", "-m", "orglab", *map(str, arguments)],

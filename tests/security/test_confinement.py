@@ -10,6 +10,8 @@ import pytest
 
 Den = Any
 
+pytestmark = pytest.mark.timeout(240)  # whole processes, many of them
+
 OUTSIDE = "outside the spec's folder"
 RELATIVE = "a path is relative to the file that says it"
 WEIGHTS = "{provider: llama, %s}"

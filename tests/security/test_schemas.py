@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orglab.engine.graph.check import check_file
+from orglab.engine.study.session import load_team
 from orglab.engine.study.units import UnitError, typed_unit
 from orglab.evaluators.pattern import compile_pattern
 from orglab.providers.base import BadRequest, Message, Request
@@ -100,7 +101,7 @@ def test_no_input_hangs(den: Den) -> None:
     pattern = f'type: string, optional: true, pattern: "{SLOW}"'
     den.write({"t.yaml": den.text.replace("type: string, optional: true", pattern)})
     den.write({"replies.jsonl": ""})
-    team = check_file(den.spec / "t.yaml").team
+    team = load_team(den.spec / "t.yaml")
     with pytest.raises(UnitError, match="took too long"):
         typed_unit([f"x={TEXT}"], team.topology)
 

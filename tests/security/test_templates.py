@@ -45,7 +45,7 @@ ESCAPES = [
     "{{ [1]|groupby('__class__') }}",
     "{{ [1]|selectattr('__class__')|list }}",
     "{{ [1]|map('attr', '__class__')|list }}",
-    "{{ x is sameas(x.__class__) }}",
+    "{{ x is sameas(x.__class__.__base__) }}",
     "{{ x|pprint }}",
     "{{ x|xmlattr }}",
     "{% debug %}",

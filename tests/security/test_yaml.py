@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 Den = Any
+
+pytestmark = pytest.mark.timeout(240)  # whole processes, many of them
 
 TAGS = (
     '!!python/object/apply:os.system ["touch ../pwned"]',
