@@ -1,0 +1,293 @@
+"""What the report says, and what it must not say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orglab.results.commit import StoreError
+from orglab.results.report.blocks import Block, Bullets, Fold, Paragraph, Table
+from orglab.results.report.report import Report, report_of
+from orglab.results.report.write import write_report
+
+LATER = "2999-01-01T00:00:00.000Z"
+
+
+def titles(report: Report) -> list[str]:
+    """What must be seen first."""
+    return [banner.title for banner in report.banners]
+
+
+def texts(blocks: list[Block]) -> str:
+    """Every text of some blocks."""
+    found: list[str] = []
+    for block in blocks:
+        if isinstance(block, Paragraph):
+            found.append(block.text)
+        elif isinstance(block, Bullets):
+            found += block.items
+        elif isinstance(block, Table):
+            found += [cell for row in block.rows for cell in row]
+        elif isinstance(block, Fold):
+            found += [block.title, texts(list(block.blocks))]
+    return "\n".join(found)
+
+
+def section(report: Report, name: str) -> str:
+    """Every text of a part."""
+    return next(texts(list(part.blocks)) for part in report.sections if part.id == name)
+
+
+@pytest.fixture(scope="module")
+def told(made: Path) -> Report:
+    """The report of the study as it was run."""
+    return report_of(made)
+
+
+def test_the_first_screen_answers(told: Report) -> None:
+    """Question, treatment, answer with its interval, cost."""
+    report = told
+    assert report.question == "Does sending back help?"
+    assert report.treatment == ["bound against free: links.oversight.cap (0 → 2)"]
+    assert re.search(r"quality .*95\u00a0% CI .* to .*n\u00a0=\u00a08", report.answer)
+    assert report.answer.count(".\n") == 0
+    assert report.answer.endswith(".")
+    assert "tokens" in dict(report.facts)["Cost of the study"]
+    assert re.search(r"bound in place of free: quality [+−]?[\d.]+ points", report.decisions[0])  # noqa: RUF001
+
+
+def test_every_declared_part_is_there(told: Report) -> None:
+    """In the order of reading."""
+    assert [part.id for part in told.sections] == [
+        "effects", "pairs", "sensitivity", "leaving-out", "subsets", "dose", "drafts", "judges",
+        "drawn", "hedges", "costs", "loops", "attrition", "deviations", "treatment", "methods",
+    ]  # fmt: skip
+
+
+def test_simulated_models_are_named_as_such(
+    told: Report, study: Path, bend: Callable[..., None]
+) -> None:
+    """Wholly, or in how many calls; of roles or of judges."""
+    assert titles(told) == ["SIMULATED"]
+    assert told.answer.startswith("With simulated models, ")
+    bend("UPDATE calls SET simulated=0 WHERE purpose!='judge'")
+    partly = report_of(study)
+    assert titles(partly) == ["PARTLY SIMULATED"]
+    assert "32 of them verdicts of judges" in partly.banners[0].text
+    bend("UPDATE calls SET simulated=0")
+    assert titles(report_of(study)) == []
+
+
+def test_an_unfinished_study_says_so(study: Path, bend: Callable[..., None]) -> None:
+    """At the top, and in the answer."""
+    bend("UPDATE runs SET status='running', ended=NULL WHERE unit IN ('u0', 'u1')")
+    report = report_of(study)
+    assert "UNFINISHED" in titles(report)
+    assert "so far (12 of 16 runs)" in report.answer
+
+
+def test_a_study_without_a_run_has_no_answer(study: Path, bend: Callable[..., None]) -> None:
+    """It is said, and nothing falls over."""
+    for table in ("runs", "scores", "events", "calls", "evaluations"):
+        bend(f"DELETE FROM {table}")
+    report = report_of(study)
+    assert report.answer == "There is no answer yet: no run has a score yet."
+    assert titles(report) == ["UNFINISHED"]
+
+
+def test_an_analysis_changed_after_data_is_told(study: Path, add_plan: Callable[..., None]) -> None:
+    """At the top, and with what was changed."""
+    add_plan({"analysis": {"contrasts": [["bound", "free"]], "primary": ["depth"]}}, LATER)
+    report = report_of(study)
+    assert "ANALYSIS CHANGED AFTER DATA EXISTED" in titles(report)
+    told = section(report, "deviations")
+    assert "AFTER DATA EXISTED: 16 runs had ended" in told
+    assert 'analysis.primary\n["quality"]\n["depth"]' in told
+
+
+def test_a_plan_changed_before_data_is_no_scandal(
+    study: Path, add_plan: Callable[..., None]
+) -> None:
+    """It is told under deviations, without an alarm."""
+    add_plan({"composites": {"quality": ["order", "depth"]}}, "2000-01-01T00:00:00.000Z")
+    report = report_of(study)
+    assert "ANALYSIS CHANGED AFTER DATA EXISTED" not in titles(report)
+    assert "before there were data" in section(report, "deviations")
+
+
+def test_no_difference_is_never_said_without_its_test(
+    fresh: Callable[..., Path],
+) -> None:
+    """Without a margin a p above .05 leaves the question open."""
+    place = fresh(("  equivalence: {margin_dz: 0.5}\n", ""))
+    report = report_of(place)
+    written = write_report(place).page.read_text(encoding="utf-8")
+    assert (
+        "stays open" in report.answer
+        or "was higher" in report.answer
+        or "was lower" in report.answer
+    )
+    assert "no difference" not in written
+    assert "equivalent" not in report.answer
+
+
+def test_without_a_declared_analysis_nothing_is_claimed(
+    study: Path, add_plan: Callable[..., None]
+) -> None:
+    """Scores are described, and called exploratory."""
+    add_plan({"analysis": {}}, LATER)
+    report = report_of(study)
+    assert report.answer.startswith("No primary outcome was declared")
+    assert "none is a confirmation" in section(report, "effects")
+
+
+def test_a_wrong_plan_is_told_and_the_rest_stands(
+    study: Path, add_plan: Callable[..., None]
+) -> None:
+    """Effects are shown; what could not be computed is said at the top."""
+    analysis = {
+        "contrasts": [["bound", "free"]],
+        "primary": ["quality"],
+        "by": ["colour"],
+    }
+    add_plan({"analysis": analysis}, LATER)
+    report = report_of(study)
+    assert "NOT ALL COULD BE COMPUTED" in titles(report)
+    assert "no column 'colour'" in next(b.text for b in report.banners if "colour" in b.text)
+    assert "quality" in section(report, "effects")
+
+
+def test_missing_scores_are_counted_with_reasons(study: Path, bend: Callable[..., None]) -> None:
+    """By arm; never dropped in silence."""
+    detail = '{"verdicts":[{"judge":"strict","repeat":0,"value":null}]}'
+    bend("UPDATE scores SET detail=?, value=NULL WHERE name='depth' AND run=1", detail)
+    report = report_of(study)
+    told = section(report, "attrition")
+    assert "depth\nstrict" in told
+    assert "1 of 8 (12\u00a0%)" in told
+    assert "no readable verdict (1)" in told
+    assert "1 of 8 units" in section(report, "effects")
+
+
+def test_failed_runs_stand_under_attrition(study: Path, bend: Callable[..., None]) -> None:
+    """By arm, with the reason."""
+    bend("UPDATE runs SET status='failed', reason='the host was gone' WHERE run=1")
+    assert "the host was gone (1)" in section(report_of(study), "attrition")
+
+
+def test_an_unknown_price_makes_the_cost_unknown(study: Path, bend: Callable[..., None]) -> None:
+    """Unknown is not 0; what is known is said."""
+    bend("UPDATE calls SET cost_usd=NULL WHERE run=1")
+    bend("UPDATE runs SET cost_usd=NULL WHERE run=1")
+    report = report_of(study)
+    assert "some prices unknown" in dict(report.facts)["Cost of the study"]
+    assert "unknown" in section(report, "costs")
+
+
+def test_shared_calls_count_in_full_and_net(study: Path, bend: Callable[..., None]) -> None:
+    """A reply taken from the other arm cost that arm nothing, and its figures say both."""
+    bend("UPDATE calls SET attempts=0 WHERE role='writer' AND visit=1")
+    report = report_of(study)
+    assert "all roles, net" in section(report, "costs")
+    costs = report.findings.costs.arms["bound"]
+    first = costs.roles["writer"].shared_tokens
+    assert 0 < first < costs.roles["writer"].tokens
+    assert costs.generation.net_tokens == costs.generation.tokens - first
+    assert costs.judging.shared_calls == 0
+
+
+def test_costs_tell_writing_from_judging(told: Report) -> None:
+    """And agree with what the runs say they used."""
+    findings = told.findings
+    for arm, costs in findings.costs.arms.items():
+        runs = findings.tables.runs
+        assert costs.generation.tokens == runs.loc[runs["arm"] == arm, "tokens"].sum()
+        assert costs.judging.calls == 16
+        assert set(costs.roles) == {"writer", "editor"}
+
+
+def test_loops_agree_with_the_runs(told: Report) -> None:
+    """Verdicts that obliged, by arm."""
+    findings = told.findings
+    for arm in ("free", "bound"):
+        runs = findings.tables.runs
+        obliged = sum(row.obliged for row in findings.loops if row.arm == arm)
+        assert obliged == runs.loc[runs["arm"] == arm, "loops"].sum()
+    assert sum(row.obliged for row in findings.loops if row.arm == "bound") > 0
+
+
+def test_methods_say_only_what_was_done(fresh: Callable[..., Path]) -> None:
+    """Parts that were not asked for are not in the methods, nor their sources."""
+    place = fresh(
+        ("  mixed: {outcome: quality, random: unit}\n", ""),
+        ("  equivalence: {margin_dz: 0.5}\n", ""),
+        ("  covariates: [words]\n", ""),
+    )
+    told = section(report_of(place), "methods")
+    assert "Holm" in told
+    assert "paired t-tests" in told
+    for absent in ("mixed models", "Equivalence", "Judd", "Laird", "McNemar"):
+        assert absent not in told
+
+
+def test_the_report_is_the_same_each_time(made: Path, tmp_path: Path) -> None:
+    """Byte for byte: no dates of making, no random ids."""
+    first, second = (write_report(made, tmp_path / name) for name in ("a", "b"))
+    files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*"))
+    assert len(files) == first.files == second.files
+    for name in files:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_json_is_strict_and_whole(made: Path, tmp_path: Path) -> None:
+    """Missing is null; the analysis is in it."""
+    write_report(made, tmp_path)
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    text = (tmp_path / "report.json").read_text(encoding="utf-8")
+    found = json.loads(text, parse_constant=refuse)
+    assert found["simulated"] is True
+    assert found["analysis"]["primary"][0]["outcome"] == "quality"
+    assert found["costs"]["bound"]["judging"]["calls"] == 16
+    assert found["hedges"]
+
+
+def test_pages_load_nothing_and_are_whole(made: Path, tmp_path: Path) -> None:
+    """No address but of the files beside it; the page ends where it should."""
+    write_report(made, tmp_path)
+    for path in tmp_path.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        assert page.startswith("<!doctype html>")
+        assert page.rstrip().endswith("</html>")
+        assert "<script" not in page
+        addresses = re.findall(r'(?:href|src)="([^"]*)"', page)
+        assert not [each for each in addresses if re.match(r"(https?:|//|javascript:)", each)]
+        for each in addresses:
+            if not each.startswith(("#", "data:")):
+                assert (path.parent / each).is_file()
+
+
+def test_figures_are_files_too(made: Path, tmp_path: Path) -> None:
+    """With colours of their own in place of the page's."""
+    write_report(made, tmp_path)
+    figures = sorted(path.stem for path in (tmp_path / "figures").iterdir())
+    assert {"effects", "pairs", "leaving-out", "dose", "costs", "severity"} <= set(figures)
+    for path in (tmp_path / "figures").iterdir():
+        assert "var(--" not in path.read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "fill: var(--ink)" in page
+    assert "#0a0b0c" not in page
+
+
+def test_a_study_of_one_team_is_refused(study: Path, bend: Callable[..., None]) -> None:
+    """In words, before anything is written."""
+    bend("DELETE FROM specs WHERE kind='experiment'")
+    with pytest.raises(StoreError, match="no experiment"):
+        write_report(study)
+    assert {path.stem for path in study.iterdir()} == {"study"}
