@@ -12,9 +12,9 @@ from orglab.providers.profile import make_profile, profile_names
 PAGE = Path(__file__).parents[2] / "docs/simulated.md"
 
 
-def test_four_profiles_are_shipped() -> None:
+def test_six_profiles_are_shipped() -> None:
     """Each can be made, and says what it is."""
-    assert profile_names() == ["careful", "lenient", "sloppy", "strict"]
+    assert profile_names() == ["careful", "lenient", "null", "sloppy", "strict", "sycophantic"]
     for name in profile_names():
         assert make_profile(name).description
 
