@@ -10,7 +10,7 @@ from orglab.results.journal import Entry
 from orglab.results.jsontext import dumps, loads
 from orglab.results.records import Event
 
-__all__ = ["failing_positions", "put_judges_aside", "reopen"]
+__all__ = ["failed_judges", "failing_positions", "put_judges_aside", "reopen"]
 
 
 def failing_positions(entries: Sequence[Entry], events: Sequence[Event]) -> list[str]:
@@ -64,18 +64,22 @@ def _failure(events: Sequence[Event]) -> int | None:
     return None
 
 
+def failed_judges(connection: sqlite3.Connection, run: int) -> list[str]:
+    """Positions of the calls of judges of a run that could not be made."""
+    sql = """SELECT position FROM calls WHERE run=? AND superseded=0 AND purpose='judge'
+             AND error IS NOT NULL AND error NOT LIKE 'unreadable%'"""
+    return [position for (position,) in connection.execute(sql, (run,)).fetchall()]
+
+
 def put_judges_aside(connection: sqlite3.Connection, run: int) -> None:
     """Puts aside the calls of judges of a run that could not be made.
 
     Raises:
         StoreError: It cannot be written.
     """
-    sql = "SELECT position, error FROM calls WHERE run=? AND superseded=0 AND purpose='judge'"
-    failed = [
-        position
-        for position, error in connection.execute(sql, (run,)).fetchall()
-        if error is not None and not loads(error)["kind"].startswith("unreadable")
-    ]
+    failed = failed_judges(connection, run)
+    if not failed:
+        return
     aside = """UPDATE calls SET superseded=1 + (SELECT MAX(superseded) FROM calls c
                WHERE c.run=calls.run AND c.position=calls.position)
                WHERE run=? AND position=? AND superseded=0"""

@@ -21,7 +21,7 @@ from orglab.results.jsontext import digest, dumps, plain_text
 from orglab.results.lock import StudyLock, StudyLocked
 from orglab.results.reader import Reader, check_format, study_file
 from orglab.results.records import RunStatus, Score
-from orglab.results.retry import put_judges_aside, reopen
+from orglab.results.retry import failed_judges, put_judges_aside, reopen
 from orglab.results.rows import blob_hashes, entry_of_row
 from orglab.results.run_journal import Earlier, RunJournal
 from orglab.results.schema import APPLICATION, DDL, FORMAT
@@ -216,6 +216,15 @@ class Store(Reader):
         put_judges_aside(self._connection, row["run"])
         earlier = self._earlier(row["run"], row["retries"])
         return self._journal(row["run"], run_id, row["status"], earlier)
+
+    def judges_failed(self, run_id: str) -> bool:
+        """Whether a call of a judge of an ended run could not be made.
+
+        Raises:
+            StoreError: The run is unknown.
+        """
+        self.commits.flush()
+        return bool(failed_judges(self._connection, self._run(run_id)["run"]))
 
     async def finish(
         self,

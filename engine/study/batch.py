@@ -131,7 +131,7 @@ class Batch:
         replicates: Runs of each unit under each arm.
         seed: The root seed.
         share_prefix: Identical calls are made once for all arms, until the arms diverge.
-        retry_failed: Failed runs are tried again.
+        retry_failed: Failed runs are tried again, and calls of judges that could not be made.
         at_once: Runs under way at once; None: as many as the models have room for.
         providers: Providers in place of the spec's, by alias; ``*`` serves any other.
     """
@@ -229,7 +229,9 @@ class _Batch:
         }
         self.sharing = StudySharing(store) if batch.share_prefix else None
         self.measurers = {
-            arm.name: Measurer(self._judging(arm), arm.team.topology.evaluators)
+            arm.name: Measurer(
+                self._judging(arm), arm.team.topology.evaluators, retry=batch.retry_failed
+            )
             for arm in batch.arms
         }
         self.tally = Tally(planned=len(batch.units) * batch.replicates * len(batch.arms))

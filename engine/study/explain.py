@@ -67,14 +67,23 @@ def explain_call(reader: Reader, run: str, position: str) -> Explained:
     record = reader.record(reader.find(run).id)
     call = _call(record, position)
     best: tuple[int, RunRecord, CallRecord, list[Part]] | None = None
+    apart = not _shares(reader)
     for other, candidate in _candidates(reader, record, call):
         parts = list(_parts(record, call, other, candidate))
+        if apart:
+            parts.append(_part("arm", other.arm, record.arm))
         equal = sum(part.same for part in parts)
         if best is None or equal > best[0]:
             best = (equal, other, candidate, parts)
     if best is None:
         return Explained(call=call, run=record.id, other=None, other_run="", parts=())
     return Explained(call=call, run=record.id, other=best[2], other_run=best[1].id, parts=best[3])
+
+
+def _shares(reader: Reader) -> bool:
+    """Whether arms share calls, so that the arm is no part of an identity."""
+    plans = [row["hash"] for row in reader.rows("SELECT hash FROM specs WHERE kind='experiment'")]
+    return any((reader.spec(plan) or {}).get("share_prefix") for plan in plans)
 
 
 def _call(record: RunRecord, position: str) -> CallRecord:
@@ -114,7 +123,6 @@ def _parts(
     yield _part("seed", other.seed, record.seed)
     yield _part("unit", other.unit, record.unit)
     yield _part("replicate", other.replicate, record.replicate)
-    yield _part("arm", other.arm, record.arm)
     yield _part("earlier calls of the run", _earlier(other, candidate), _earlier(record, call))
 
 
@@ -125,13 +133,15 @@ def _content(message: Mapping[str, JSON] | None) -> JSON:
 
 
 def _earlier(record: RunRecord, call: CallRecord) -> list[str]:
-    """What the run had asked before the call's tick."""
-    tick = int(call.position.split(".")[0]) if call.position[0].isdigit() else 0
-    return [
-        each.identity
-        for each in record.calls
-        if each.position[0].isdigit() and int(each.position.split(".")[0]) < tick
-    ]
+    """What the run had asked before the call's tick; judges are asked of what is written alone."""
+    tick = _tick(call)
+    return [each.identity for each in record.calls if 0 < _tick(each) < tick]
+
+
+def _tick(call: CallRecord) -> int:
+    """0 for calls of judges, which stand outside the run."""
+    first = call.position.partition(".")[0]
+    return int(first) if first.isdecimal() else 0
 
 
 def _part(name: str, left: JSON, right: JSON) -> Part:

@@ -13,6 +13,7 @@ from orglab.engine.study.gate import Interrupted
 from orglab.engine.study.judging import Judging
 from orglab.evaluators.base import Evaluator
 from orglab.evaluators.evaluate import evaluate_run
+from orglab.providers.registry import load_plugin
 from orglab.results.store import Store
 
 __all__ = ["Measurer"]
@@ -26,13 +27,20 @@ class Measurer:
         store: Holds the runs and takes the scores.
         uses: What is measured.
         anew: What was measured before is measured again.
+        retry: Where a judge could not be asked, who asks judges measures again.
     """
 
     def __init__(
-        self, judging: Judging, uses: Sequence[EvaluatorUse], *, anew: bool = False
+        self,
+        judging: Judging,
+        uses: Sequence[EvaluatorUse],
+        *,
+        anew: bool = False,
+        retry: bool = False,
     ) -> None:
         self.judging = judging
         self.anew = anew
+        self.retry = retry
         self.store: Store = judging.store
         self.uses = uses
 
@@ -71,7 +79,14 @@ class Measurer:
         if not self.uses or self.anew:
             return list(self.uses)
         known = {(each.evaluator, each.arguments) for each in self.store.evaluations(run_id)}
+        if self.retry and self.store.judges_failed(run_id):
+            known -= {_key(use) for use in self.uses if _asks(use)}
         return [use for use in self.uses if _key(use) not in known]
+
+
+def _asks(use: EvaluatorUse) -> bool:
+    kind: type[Evaluator] = load_plugin("orglab.evaluators", use.use)
+    return kind.asks is not Evaluator.asks
 
 
 def _key(use: EvaluatorUse) -> tuple[str, str]:
