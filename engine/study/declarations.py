@@ -9,8 +9,6 @@ from orglab.engine.spec.fault import Problem
 from orglab.engine.spec.schema import definition
 from orglab.engine.spec.words import did_you_mean
 from orglab.engine.study.diff import covered
-from orglab.results.statistics.faults import PlanFault
-from orglab.results.statistics.plan import plan_of
 
 __all__ = [
     "Contrast",
@@ -75,6 +73,10 @@ def analysis_problems(data: Mapping[str, JSON]) -> Iterator[Problem]:
             yield _no_arm(arm, arms, ("analysis", *path))
     if not analysis.get("primary"):
         return  # a pilot: it is measured, and nothing is tested
+    # Here, so that no command without an analysis pays for SciPy.
+    from orglab.results.statistics.faults import PlanFault
+    from orglab.results.statistics.plan import plan_of
+
     contrasts = [list(pair) for pair in contrasts_of(data)] or [["arm", "reference"]]
     try:
         plan_of({**analysis, "contrasts": contrasts}, data.get("composites", {}))

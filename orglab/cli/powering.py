@@ -17,8 +17,6 @@ from orglab.engine.study.batch import run_batch
 from orglab.engine.study.experiment import Experiment, guard, judges_of, load_experiment
 from orglab.engine.study.session import experiment_batch, open_experiment
 from orglab.results.rates import wilson
-from orglab.results.report.findings import read_findings
-from orglab.results.statistics.power import pairs_needed, power
 
 __all__ = ["power_of"]
 
@@ -57,6 +55,9 @@ def power_of(
 
 
 def _table(pairs: int) -> Table:
+    # Here, so that no other command pays for SciPy.
+    from orglab.results.statistics.power import pairs_needed, power
+
     table = Table(
         "d_z", "pairs for 80 %", "pairs for 90 %", f"power with {pairs} pairs", title="Power"
     )
@@ -107,6 +108,8 @@ def _simulated(experiment: Experiment, number: int, console: Console) -> Table:
 
 def _one(experiment: Experiment) -> dict[str, float | None]:
     """One simulated experiment: the p of each primary test, uncorrected."""
+    from orglab.results.report.findings import read_findings
+
     with tempfile.TemporaryDirectory() as folder:
         store = open_experiment(Path(folder), experiment)
         try:
