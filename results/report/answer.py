@@ -38,8 +38,8 @@ def answer(findings: Findings) -> str:
         return f"{_opening(findings)}{'; '.join(clause(row, alpha) for row in rows)}."
     shown = [row for row in rows if is_shown(row, alpha)]
     told = [clause(row, alpha) for row in shown[:_MOST_CLAUSES]]
-    words = f"{len(shown)} of {len(rows)} primary comparisons show a difference"
-    words += f": {'; '.join(told)}" if told else ""
+    words = f"in {len(shown) or 'none'} of {len(rows)} primary comparisons a difference is shown"
+    words += f": {'; '.join(told)}" if told else "; what is open and what equivalent stands below"
     rest = "; the others stand below" if len(shown) > _MOST_CLAUSES else ""
     return f"{_opening(findings)}{words}{rest}."
 

@@ -57,7 +57,7 @@ def dots(name: str, rows: Sequence[DotRow], *, axis: str, whole: str = "", other
         axes = figure.add_subplot()
         axes.axvline(0, color=MUTED, linewidth=1)
         _marks(axes, rows, colours)
-        axes.set_yticks(range(len(rows)), [short(row.label, 34) for row in rows])
+        axes.set_yticks(range(len(rows)), [short(row.label, 46) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(axis)
         plain(axes)

@@ -99,7 +99,7 @@ def _rows(axes: Axes, groups: Sequence[ForestGroup]) -> None:
     for y, row in placed:
         if row.value is None:
             _note(axes, row, y)
-    axes.set_yticks([y for y, _ in placed], [short(row.label, 34) for _, row in placed])
+    axes.set_yticks([y for y, _ in placed], [short(row.label, 46) for _, row in placed])
 
 
 def _effects(axes: Axes, placed: Sequence[tuple[int, ForestRow]], strong: bool) -> None:

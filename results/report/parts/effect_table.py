@@ -99,7 +99,7 @@ def _family(row: Effect) -> str:
 
 
 def _mean(row: Effect, side: ArmSummary) -> str:
-    if row.rates is not None:
+    if row.rates is not None and side.rate_low is not None:
         low, high = _times(side.rate_low), _times(side.rate_high)
         return f"{percent(side.paired_mean)}\n[{interval(low, high, 0)}]"
     return number(side.paired_mean, places(side.paired_mean))
@@ -110,24 +110,21 @@ def _times(share: float | None) -> float | None:
 
 
 def difference_text(row: Effect) -> str:
-    """The difference with its interval; of rates in per cent."""
+    """The difference with its interval; of rates in percentage points."""
     if row.rates is not None:
         found = row.rates
         size, low, high = _times(found.difference), _times(found.low), _times(found.high)
-        return f"{bracketed(size, low, high)} %"
+        return bracketed(size, low, high, " points")
     return bracketed(row.effect.difference, row.effect.low, row.effect.high)
 
 
-def bracketed(value: float | None, low: float | None, high: float | None) -> str:
-    """A value over its interval."""
+def bracketed(value: float | None, low: float | None, high: float | None, unit: str = "") -> str:
+    """A value, with its unit, over its interval."""
     if value is None:
         return NOTHING
     digits = places(value, low, high)
-    return (
-        f"{signed(value, digits)}\n[{interval(low, high, digits)}]"
-        if low is not None
-        else signed(value, digits)
-    )
+    words = f"{signed(value, digits)}{unit}"
+    return f"{words}\n[{interval(low, high, digits)}]" if low is not None else words
 
 
 def test_text(row: Effect) -> str:

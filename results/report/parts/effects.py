@@ -43,8 +43,7 @@ def effects_part(findings: Findings) -> Section | None:
     if not findings.declared:
         words = "No analysis was declared: p-values are not corrected, and none is a confirmation."
         blocks.append(Paragraph(text=words, kind="warning"))
-    blocks.append(_forest_figure("effects", rows, plan.alpha, findings))
-    blocks += _tables(analysis.primary, analysis.followups, plan.alpha)
+    blocks += _shown(findings, plan.alpha)
     blocks += [
         Paragraph(text=text, kind="note")
         for text in _reading(rows, several=len(plan.contrasts) > 1)
@@ -59,16 +58,23 @@ def effects_part(findings: Findings) -> Section | None:
     return Section(id="effects", title="Effects", blocks=blocks)
 
 
-def _tables(primary: Sequence[Effect], followups: Sequence[Effect], alpha: float) -> list[Block]:
-    """One table; where it would be long, the follow-ups fold away."""
-    rows = [*primary, *followups]
-    if len(rows) <= _MANY_ROWS or not primary:
-        return [effect_table(rows, alpha)]
-    title = f"Follow-ups ({len(followups)})"
+def _shown(findings: Findings, alpha: float) -> list[Block]:
+    """Figure and table; where they would be long, the follow-ups fold away."""
+    analysis = findings.analysis
+    primary, followups = (analysis.primary, analysis.followups) if analysis else ((), ())
+    if len(primary) + len(followups) <= _MANY_ROWS or not primary or not followups:
+        return _figure_and_table("effects", [*primary, *followups], findings, alpha)
+    folded = _figure_and_table("followups", followups, findings, alpha)
     return [
-        effect_table(primary, alpha),
-        Fold(title=title, blocks=[effect_table(followups, alpha)]),
+        *_figure_and_table("effects", primary, findings, alpha),
+        Fold(title=f"Follow-ups ({len(followups)})", blocks=folded),
     ]
+
+
+def _figure_and_table(
+    name: str, rows: Sequence[Effect], findings: Findings, alpha: float
+) -> list[Block]:
+    return [_forest_figure(name, rows, alpha, findings), effect_table(rows, alpha)]
 
 
 def _reading(rows: Sequence[Effect], *, several: bool) -> list[str]:
@@ -145,7 +151,8 @@ def pairs_part(findings: Findings) -> Section | None:
     if analysis is None or study is None:
         return None
     panels = []
-    for row in analysis.primary or analysis.followups[:3]:
+    rows = [row for row in analysis.primary or analysis.followups[:6] if row.rates is None]
+    for row in rows:  # rates have no lines to speak of: their table tells all
         found = pair(study.cells(row.outcome), row.arm, row.reference)
         if len(found.units):
             panels.append(

@@ -27,6 +27,7 @@ from orglab.results.statistics.sensitivity import AdjustedEffect, MixedEffect
 __all__ = ["coefficient_words", "leaving_out_part", "sensitivity_part", "subsets_part"]
 
 _FEW = 6
+_MOST_DRAWN = 24
 
 
 def leaving_out_part(findings: Findings) -> Section | None:
@@ -35,10 +36,10 @@ def leaving_out_part(findings: Findings) -> Section | None:
     if not rows:
         return None
     blocks: list[Block] = []
-    drawn = _dot_rows(rows)
+    drawn = _dot_rows(_drawn(findings, rows))
     if drawn:
         svg = dots(
-            "leaving-out", drawn, axis="mean difference, arm minus reference",
+            "leaving-out", drawn, axis="d_z, arm minus reference",
             whole="with all", others="without each unit",
         )  # fmt: skip
         caption = (
@@ -85,8 +86,15 @@ def _names(names: Sequence[str]) -> str:
     if not names:
         return "none"
     if len(names) > _FEW:
-        return f"{name_list(list(names[:_FEW]), ',')} and {len(names) - _FEW} more"
+        return f"{', '.join(names[:_FEW])} and {len(names) - _FEW} more"
     return name_list(list(names))
+
+
+def _drawn(findings: Findings, rows: Sequence[LeaveOneOut]) -> Sequence[LeaveOneOut]:
+    """All, or the primary outcomes alone where all would be a very long figure."""
+    primary = findings.analysis_plan.primary if findings.analysis_plan else ()
+    few = len({(row.outcome, row.arm, row.reference) for row in rows}) <= _MOST_DRAWN
+    return rows if few or not primary else [row for row in rows if row.outcome in primary]
 
 
 def _dot_rows(rows: Sequence[LeaveOneOut]) -> list[DotRow]:
@@ -94,7 +102,7 @@ def _dot_rows(rows: Sequence[LeaveOneOut]) -> list[DotRow]:
     several = len({(row.arm, row.reference) for row in rows}) > 1
     for key in dict.fromkeys((row.outcome, row.arm, row.reference) for row in rows):
         own = [row for row in rows if (row.outcome, row.arm, row.reference) == key]
-        if own[0].full.difference is None:
+        if own[0].full.d_z is None:
             continue
         title = contrast_name(*key, several=several)
         made.append(
@@ -102,7 +110,7 @@ def _dot_rows(rows: Sequence[LeaveOneOut]) -> list[DotRow]:
                 label=title,
                 named=list(_values(row for row in own if row.by == "judge")),
                 others=[value for _, value in _values(row for row in own if row.by == "unit")],
-                whole=own[0].full.difference,
+                whole=own[0].full.d_z,
             )
         )
     return made
@@ -111,8 +119,8 @@ def _dot_rows(rows: Sequence[LeaveOneOut]) -> list[DotRow]:
 def _values(rows: Iterable[LeaveOneOut]) -> Iterable[tuple[str, float]]:
     for row in rows:
         for each in row.rows:
-            if each.difference is not None:
-                yield f"without {each.left_out}", each.difference
+            if each.d_z is not None:
+                yield f"without {each.left_out}", each.d_z
 
 
 # --- covariates and mixed models ------------------------------------------------------------------

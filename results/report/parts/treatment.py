@@ -24,7 +24,8 @@ __all__ = ["treatment_part", "treatment_table", "treatment_words"]
 
 JSON: TypeAlias = Any
 
-_LONG = 160
+_SHORT = 48
+"""Longer values are not shown on the first screen."""
 
 
 def treatment_words(findings: Findings) -> list[str]:
@@ -37,7 +38,7 @@ def treatment_words(findings: Findings) -> list[str]:
             lines.append(f"{arm} against {other}: {', '.join(declared) or 'nothing'}")
             continue
         told = [
-            f"{each['path']} ({_value(each, 'left')} → {_value(each, 'right')})"
+            f"{each['path']} ({_value(each, 'left', _SHORT)} → {_value(each, 'right', _SHORT)})"
             for each in _tested(found)
         ]
         lines.append(f"{arm} against {other}: {'; '.join(told) or 'nothing differs'}")
@@ -48,12 +49,12 @@ def _tested(found: Mapping[str, JSON]) -> list[Mapping[str, JSON]]:
     return [each for each in found["differences"] if each["kind"] != "evaluation"]
 
 
-def _value(difference: Mapping[str, JSON], side: str) -> str:
+def _value(difference: Mapping[str, JSON], side: str, most: int = 160) -> str:
     if side not in difference:
         return "absent"
     value = difference[side]
     text = value if isinstance(value, str) else dumps(value)
-    return text if len(text) <= _LONG else f"{len(text):,} characters"
+    return text if len(text) <= most else f"{len(text):,} characters"
 
 
 def treatment_table(found: Mapping[str, JSON]) -> Table:

@@ -128,6 +128,8 @@ def _rename(connection: sqlite3.Connection, cases: list[dict[str, Any]]) -> None
         text = text.replace("bound - free", json.dumps(arm)[1:-1] + " - free")
         text = text.replace("Does sending back help?", json.dumps(cases[1]["output"])[1:-1])
         connection.execute("UPDATE specs SET normal=? WHERE hash=?", (text, name))
+    renamed = (f"{arm} - free",)
+    connection.execute("UPDATE specs SET name=? WHERE kind='comparison'", renamed)
 
 
 def test_pages_show_hostile_texts_and_obey_none(poisoned: Path, tmp_path: Path) -> None:
