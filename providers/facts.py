@@ -47,7 +47,7 @@ def _miscopied(value: str, draws: Draws) -> str:
         return value
     longest = max(numbers, key=lambda match: len(match.group()))
     place = longest.end() - 1 - draws.below(min(2, len(longest.group())))
-    other = (int(value[place]) + draws.between(1, 8)) % 9 + 1
+    other = (int(value[place]) + draws.between(1, 9)) % 10
     return f"{value[:place]}{other}{value[place + 1 :]}"
 
 

@@ -52,7 +52,7 @@ class RevisionHabit:
     Attributes:
         kept: Share of the draft's words that stand in the next one, in their order.
         words: Words that are added, on balance.
-        hedges: Hedges that are added, a thousand words of the draft.
+        hedges: By how much the number of hedges a thousand words rises.
         spread: How much that number varies from one revision to another beyond pure chance:
             standard deviation of the logarithm of its mean.
         concessions: Sentences that say that the superior's wish was met, a revision.

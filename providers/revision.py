@@ -69,52 +69,53 @@ def first_sentence(text: str) -> str:
 
 def revised(earlier: Earlier, draws: Draws, sentences: Sentences, profile: Profile) -> str:
     """The next draft. Headings, lists and the first sentence stay as they are."""
+    habit = profile.revision
     lines = [
         _SENTENCE_END.split(line.strip()) if _is_prose(line) else line
         for line in earlier.draft.split("\n")
     ]
+    chosen = _chosen(lines, 1.0 - min(1.0, draws.normal(habit.kept.mean, habit.kept.sd)), draws)
+    gone = [lines[at][number] for at, number in chosen]
+    added = draws.normal(habit.words.mean, habit.words.sd)
+    hedges = sum(map(hedges_in, gone)) + _more_hedges(earlier, added, draws, profile)
+    concessions = draws.count(habit.concessions) if earlier.directed else 0
+    fresh = [sentences.concession() for _ in range(concessions)]
+    fresh += [sentences.hedged(profile.hedges) for _ in range(hedges)]
+    count, room = sum(map(count_words, fresh)), sum(map(count_words, gone)) + added
+    while count < room - _HALF:
+        fresh.append(sentences.plain())
+        count += count_words(fresh[-1])
+    fresh = draws.shuffled(fresh)
+    if not chosen:
+        return "\n\n".join([earlier.draft, *([" ".join(fresh)] if fresh else [])])
+    return _put_in(lines, chosen, fresh)
+
+
+def _chosen(lines: Sequence[str | list[str]], share: float, draws: Draws) -> list[tuple[int, int]]:
+    """Places of the sentences to be said anew, so that ``share`` of all words goes."""
     places = [
         (at, number)
         for at, line in enumerate(lines)
         if isinstance(line, list)
         for number in range(len(line))
-    ][1:]
-    words = count_words(earlier.draft)
-    habit = profile.revision
-    kept = min(1.0, draws.normal(habit.kept.mean, habit.kept.sd))
-    chosen: list[tuple[int, int]] = []
-    gone = 0
-    for at, number in draws.shuffled(places):
-        if gone >= (1.0 - kept) * words / (1.0 - _BY_CHANCE) - _HALF:
+    ]
+    words = sum(count_words(line if isinstance(line, str) else " ".join(line)) for line in lines)
+    left = share * words / (1.0 - _BY_CHANCE) - _HALF
+    chosen = []
+    for at, number in draws.shuffled(places[1:]):
+        if left <= 0:
             break
         chosen.append((at, number))
-        gone += count_words(lines[at][number])
-    hedges = sum(hedges_in(lines[at][number]) for at, number in chosen)
-    room = gone + draws.normal(habit.words.mean, habit.words.sd)
-    concessions = 0
-    if earlier.directed:
-        hedges += draws.count(habit.hedges * words / 1000, habit.spread)
-        concessions = draws.count(habit.concessions)
-    fresh = _fresh(room, hedges, concessions, draws, sentences, profile)
-    return _put_in(lines, chosen or places[:1], fresh)
+        left -= count_words(lines[at][number])
+    return chosen
 
 
-def _fresh(
-    room: float,
-    hedges: int,
-    concessions: int,
-    draws: Draws,
-    sentences: Sentences,
-    profile: Profile,
-) -> list[str]:
-    """New sentences of about ``room`` words, so many of them hedged, so many conceding."""
-    made = [sentences.concession() for _ in range(concessions)]
-    made += [sentences.hedged(profile.hedges) for _ in range(hedges)]
-    count = sum(map(count_words, made))
-    while count < room - _HALF:
-        made.append(sentences.plain())
-        count += count_words(made[-1])
-    return draws.shuffled(made)
+def _more_hedges(earlier: Earlier, added: float, draws: Draws, profile: Profile) -> int:
+    """Hedges to add, so that their rate rises by what a directive adds to it; else stays."""
+    words, habit = max(1, count_words(earlier.draft)), profile.revision
+    rise = habit.hedges if earlier.directed else 0.0
+    mean = rise * (words + added) / 1000 + hedges_in(earlier.draft) * added / words
+    return draws.count(max(0.0, mean), habit.spread)
 
 
 def _put_in(
