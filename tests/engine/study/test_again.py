@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +81,13 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """Stands behind every scripted model."""
     counted = Counted()
 
-    async def complete(_: ScriptedProvider, request: Request) -> Completion:
+    async def complete(request: Request) -> Completion:
         return await counted.answer(request)
 
-    monkeypatch.setattr(ScriptedProvider, "complete", complete)
+    def from_spec(_: str, __: Mapping[str, Any]) -> ScriptedProvider:
+        return ScriptedProvider(complete)
+
+    monkeypatch.setattr(ScriptedProvider, "from_spec", from_spec)
     return counted
 
 
