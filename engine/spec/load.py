@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from orglab.engine.spec.build import build
 from orglab.engine.spec.catalogue import swapped
@@ -32,6 +32,9 @@ from orglab.engine.spec.words import did_you_mean, got, quoted
 __all__ = ["Loaded", "load", "load_text"]
 
 JSON: TypeAlias = Any
+
+_MOST_FAULTS: Final = 1_000
+"""Faults of one document that are told."""
 
 
 @dataclass(kw_only=True)
@@ -140,7 +143,9 @@ def _unread(shown: str, faults: list[Fault]) -> Loaded:
 
 
 def _add_located(loaded: Loaded, faults: list[Fault]) -> None:
-    for fault in faults:
+    if len(faults) > _MOST_FAULTS:
+        loaded.problems.append(_too_many(len(faults)))
+    for fault in faults[:_MOST_FAULTS]:
         loaded.problems.append(fault.problem)
         loaded._located.setdefault(fault.problem, []).append(fault)  # noqa: SLF001 - own class
 
@@ -219,6 +224,7 @@ class _Loading:
             marks=marks, sources=self.sources, problems=self.problems, files={}, arguments={}
         )
         self.plugins.document(found)
+        self.problems = _bounded(self.problems)
         return self._settled(found)
 
     def _settled(self, data: dict[str, JSON]) -> dict[str, JSON]:
@@ -278,6 +284,17 @@ class _Loading:
             except FileRefused as refused:
                 loaded.problems.append(Problem(path=path, wrong=str(refused)))
         return found
+
+
+def _bounded(problems: list[Problem]) -> list[Problem]:
+    """The first faults, and how many more there are: nobody mends thousands one by one."""
+    if len(problems) <= _MOST_FAULTS:
+        return problems
+    return [_too_many(len(problems)), *problems[:_MOST_FAULTS]]
+
+
+def _too_many(number: int) -> Problem:
+    return Problem(path=(), wrong=f"{number:,} faults; {_MOST_FAULTS:,} of them are told")
 
 
 def _is_catalogue(data: Mapping[str, JSON]) -> bool:

@@ -302,6 +302,10 @@ def _described(properties: Mapping[str, JSON], key: str) -> str:
     return f"{known['title']} is wanted" if "title" in known else ""
 
 
+_MOST_STRANGE: Final = 200
+"""Unknown keys of one map told one by one: looking for what each may mean takes a millisecond."""
+
+
 def _strange(instance: Mapping[str, JSON], known: Iterable[str]) -> list[str]:
     names = set(known)
     return [key for key in instance if key not in names and not key.startswith("x-")]
@@ -312,7 +316,11 @@ def _additional(
 ) -> list[Problem]:
     properties = error.schema.get("properties", {})
     found = []
-    for key in _strange(error.instance, properties):
+    strange = _strange(error.instance, properties)
+    if len(strange) > _MOST_STRANGE:
+        wrong = f"{len(strange):,} unknown keys; the first {_MOST_STRANGE} are told one by one"
+        found.append(Problem(path=path, wrong=wrong))
+    for key in strange[:_MOST_STRANGE]:
         form = next((form for form in others if key in form.get("properties", {})), None)
         if form is None:
             found.append(_unknown_key(path, key, properties, error.instance))

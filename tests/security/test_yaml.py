@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from orglab.engine.graph.check import check_file
+
 Den = Any
 
 pytestmark = pytest.mark.timeout(240)  # whole processes, many of them
@@ -49,3 +51,23 @@ def test_no_document_builds_objects_or_fills_the_memory(den: Den) -> None:
     said = {line.split(".yaml")[0] for line in ended.out.splitlines()}
     assert said >= set(specs)
     assert " sound: " not in ended.out
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "more",
+    [
+        "".join(f"k{n}: 1\n" for n in range(20_000)),
+        f"links: [{'1, ' * 20_000}1]\n",
+        "links:\n" + "  - {from: a, to: b, kind: forwar, x: 1}\n" * 5_000,
+        "x-a:\n" + "  - !t a\n" * 20_000,
+        f"evaluators: [{'nope, ' * 20_000}nope]\n",
+    ],
+    ids=["keys", "values", "links", "tags", "names"],
+)
+def test_thousands_of_faults_take_seconds(den: Den, more: str) -> None:
+    """The first ones are told, and how many there are in all."""
+    den.write({"t.yaml": den.text + more, "replies.jsonl": ""})
+    faults = [str(fault) for fault in check_file(den.spec / "t.yaml").faults]
+    assert 200 < len(faults) <= 1_010
+    assert any(" told" in fault for fault in faults)
