@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -74,8 +74,15 @@ def experiment_batch(experiment: Experiment, **options: Any) -> Batch:  # noqa: 
     )
 
 
-def open_experiment(folder: Path, experiment: Experiment) -> Store:
+def open_experiment(
+    folder: Path, experiment: Experiment, tell: Callable[[str], object] = str
+) -> Store:
     """The study of an experiment in ``folder``, its plan frozen, open for writing.
+
+    Args:
+        folder: The study's folder.
+        experiment: The experiment.
+        tell: Is told what a user should know of the plan before anything runs.
 
     Raises:
         StoreError: The folder holds runs of other arms than these; or it cannot be written.
@@ -87,6 +94,11 @@ def open_experiment(folder: Path, experiment: Experiment) -> Store:
             raise StoreError(
                 f"{folder} holds runs {why}, and they must not be mixed: name another folder with "
                 "--out, or begin a new one beside it with --fresh"
+            )
+        if changed := _read_otherwise(store, experiment):
+            tell(
+                f"{changed} changed since runs were scored: their scores stay as they are. "
+                f"`orglab evaluate {folder} --with FILE --anew` scores them again."
             )
         _freeze(store, experiment)
         for (arm, reference), comparison in comparisons.items():
@@ -118,6 +130,15 @@ def _other_runs(store: Store, experiment: Experiment) -> str:
 def _last_plan(store: Store) -> JSON | None:
     rows = store.rows("SELECT hash FROM specs WHERE kind='experiment' ORDER BY added DESC LIMIT 1")
     return next((store.spec(row["hash"]) for row in rows), None)
+
+
+def _read_otherwise(store: Store, experiment: Experiment) -> str:
+    """The files that evaluators read and that are not what they were when runs were scored."""
+    plan = _last_plan(store)
+    if plan is None or not any(True for _ in store.evaluations()):
+        return ""
+    before, now = plan["read"], experiment.read
+    return ", ".join(name for name in before if name in now and before[name] != now[name])
 
 
 def _freeze(store: Store, experiment: Experiment) -> None:

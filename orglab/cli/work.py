@@ -26,6 +26,7 @@ from orglab.engine.study.session import (
     study_folder,
     units_of,
 )
+from orglab.results.plain import visible
 from orglab.results.store import Store
 
 __all__ = ["Wish", "Work", "work_of"]
@@ -135,10 +136,14 @@ def _experiment(experiment: Experiment) -> Work:
         name=experiment.name,
         batch=experiment_batch(experiment),
         folder=experiment_folder(experiment),
-        open=lambda folder: open_experiment(folder, experiment),
+        open=lambda folder: open_experiment(folder, experiment, tell=_tell),
         words=_treatment(experiment),
         experiment=experiment,
     )
+
+
+def _tell(words: str) -> None:
+    typer.echo(visible(words))
 
 
 def _treatment(experiment: Experiment) -> list[str]:

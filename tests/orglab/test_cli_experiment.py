@@ -321,6 +321,17 @@ def test_seed_and_replicates_from_the_command_line(cli: Cli, files: Path) -> Non
     assert len(drawn) > 1
 
 
+def test_another_rubric_is_told(cli: Cli, files: Path, asked: list[Request]) -> None:
+    """Scores that were given by other words are not passed over in silence."""
+    cli("run", "experiment.yaml")
+    assert "changed since" not in cli("run", "experiment.yaml").out
+    (files / "panel.yaml").write_text(PANEL.replace("Yes.", "Very."), encoding="utf-8")
+    asked.clear()
+    ended = cli("run", "experiment.yaml")
+    assert "panel.yaml changed since runs were scored: their scores stay" in ended.out
+    assert asked == []
+
+
 def test_another_team_is_refused_in_the_folder(cli: Cli, files: Path) -> None:
     """Figures of other teams are not mixed."""
     assert cli("run", "experiment.yaml", "--out", "here").code == 0

@@ -74,6 +74,8 @@ def _shown(findings: Findings, alpha: float) -> list[Block]:
 def _figure_and_table(
     name: str, rows: Sequence[Effect], findings: Findings, alpha: float
 ) -> list[Block]:
+    if not rows:  # nothing was declared to be tested
+        return []
     return [_forest_figure(name, rows, alpha, findings), effect_table(rows, alpha)]
 
 
