@@ -19,6 +19,7 @@ from orglab.results.report.frozen import (
     comparisons,
     frozen_plans,
     plan_changes,
+    undeclared_evaluators,
 )
 from orglab.results.statistics.analysis import Analysis, analyse_study
 from orglab.results.statistics.faults import StatisticsFault
@@ -67,6 +68,7 @@ class Findings:
     Attributes:
         plan: The plan that counts: the last one that was frozen.
         changes: Changes of plan.
+        later: Evaluators that the plan does not have, and whose scores the study holds.
         comparisons: How the arms of each contrast differ, by ``arm - reference``.
         declared: The plan declares an analysis; else what is shown is exploratory.
         analysis_plan: What was computed.
@@ -83,6 +85,7 @@ class Findings:
 
     plan: FrozenPlan
     changes: Sequence[PlanChange]
+    later: Sequence[str]
     comparisons: Mapping[str, Mapping[str, JSON]]
     declared: bool
     analysis_plan: AnalysisPlan | None
@@ -121,6 +124,7 @@ def read_findings(place: Path) -> Findings:
         return Findings(
             plan=plan,
             changes=plan_changes(reader, plans),
+            later=undeclared_evaluators(reader, plan),
             comparisons=comparisons(reader),
             declared=bool(plan.normal["analysis"].get("primary")),
             analysis_plan=computed.plan,

@@ -11,7 +11,15 @@ from orglab.results.commit import StoreError
 from orglab.results.jsontext import dumps, loads
 from orglab.results.reader import Reader
 
-__all__ = ["Change", "FrozenPlan", "PlanChange", "comparisons", "frozen_plans", "plan_changes"]
+__all__ = [
+    "Change",
+    "FrozenPlan",
+    "PlanChange",
+    "comparisons",
+    "frozen_plans",
+    "plan_changes",
+    "undeclared_evaluators",
+]
 
 JSON: TypeAlias = Any
 
@@ -69,7 +77,7 @@ class PlanChange:
     @property
     def touches_analysis(self) -> bool:
         """Outcomes, composites or tests were changed, not only the number of units or runs."""
-        parts = ("analysis", "composites", "evaluators", "contrasts")
+        parts = ("analysis", "composites", "evaluators", "contrasts", "read")
         return any(change.path.split(".")[0] in parts for change in self.changes)
 
 
@@ -109,6 +117,28 @@ def plan_changes(reader: Reader, plans: Sequence[FrozenPlan]) -> list[PlanChange
         )
         for before, after in pairwise(plans)
     ]
+
+
+def undeclared_evaluators(reader: Reader, plan: FrozenPlan) -> list[str]:
+    """Evaluators whose scores the study holds and the plan does not have, with their arguments."""
+    declared = [
+        {name: dict(arguments or {})}
+        for each in plan.normal["evaluators"]
+        for name, arguments in each.items()
+    ]
+    rows = reader.rows("SELECT DISTINCT evaluator, arguments FROM evaluations ORDER BY 1, 2")
+    return [
+        f"{row['evaluator']} {row['arguments']}"
+        for row in rows
+        if {row["evaluator"]: _parsed(row["arguments"])} not in declared
+    ]
+
+
+def _parsed(arguments: str) -> JSON:
+    try:
+        return loads(arguments)
+    except ValueError:
+        return arguments
 
 
 def _changes(before: JSON, after: JSON, path: str = "") -> Iterator[Change]:

@@ -38,8 +38,8 @@ def places(*values: float | None) -> int:
 
 
 def number(value: float | None, decimals: int | None = None) -> str:
-    """``1,036``, ``40.6``, ``3.05``, ``0.004``; an en dash for None."""
-    if value is None:
+    """``1,036``, ``40.6``, ``3.05``, ``0.004``; an en dash for None and what is not finite."""
+    if value is None or not isfinite(value):
         return NOTHING
     if decimals is None:
         decimals = 0 if value == int(value) and abs(value) < 1e15 else places(value)
@@ -73,7 +73,7 @@ def interval(low: float | None, high: float | None, decimals: int | None = None)
 
 def p_value(p: float | None) -> str:
     """``.012``, ``< .001``, ``> .999``; an en dash for None (APA: no zero before the point)."""
-    if p is None:
+    if p is None or not isfinite(p):
         return NOTHING
     if p < 0.001:
         return "< .001"

@@ -64,8 +64,14 @@ def _facts(findings: Findings) -> list[str]:
             f"{amount(tables.outside, 'run')} in the store are not in the plan (other "
             "units, replicates or seeds), and are left out"
         )
+    if tables.rows and findings.plan.added > findings.progress.first and not findings.changes:
+        facts.append("the plan was frozen after the first run had begun")
     if not findings.declared:
         facts.append("no primary outcome was declared: everything shown is exploratory")
+    if findings.later:
+        facts.append(
+            f"scored with evaluators that the plan does not have: {'; '.join(findings.later)}"
+        )
     retried = sum(row.retries > 0 for row in tables.rows.values())
     if retried:
         facts.append(f"{amount(retried, 'run')} failed and were tried again")

@@ -70,7 +70,7 @@ analysis:
   covariates: [words]
   leave_one_out: [judge, unit]
   mixed: {outcome: quality, random: unit}
-  dose: {outcome: quality, dose: loops, within: bound}
+  dose: {outcome: quality, dose: words, within: bound}
   drafts: {role: writer, measures: [words, kept_share], against: free}
   subsets: {unexercised: {arm: bound, where: "loops == 0"}}
   equivalence: {margin_dz: 0.5}

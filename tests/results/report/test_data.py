@@ -148,7 +148,7 @@ def test_composites_are_wanted_as_their_parts(made: Path) -> None:
     """A composite of composites too."""
     with Reader(made) as reader:
         plan = frozen_plans(reader)[-1]
-    assert wanted_names(plan) == ("depth", "order", "words", "loops", "kept_share")
+    assert wanted_names(plan) == ("depth", "order", "words", "kept_share")
 
 
 def test_a_study_of_one_team_has_no_report(study: Path, bend: Callable[..., None]) -> None:

@@ -109,6 +109,13 @@ def test_an_analysis_changed_after_data_is_told(study: Path, add_plan: Callable[
     assert 'analysis.primary\n["quality"]\n["depth"]' in told
 
 
+def test_scores_beyond_the_plan_are_told(study: Path, bend: Callable[..., None]) -> None:
+    """Evaluators that the plan does not have."""
+    bend("INSERT INTO evaluations SELECT run, 'mtld', '{}', NULL FROM runs")
+    told = section(report_of(study), "deviations")
+    assert "scored with evaluators that the plan does not have: mtld {}" in told
+
+
 def test_a_plan_changed_before_data_is_no_scandal(
     study: Path, add_plan: Callable[..., None]
 ) -> None:
