@@ -80,7 +80,7 @@ def stated_claims(messages: Sequence[Message]) -> list[str]:
     facts = read_facts([Message(role="user", content=said)])
     lines = [line for line in said.split("\n") if line and not line.startswith(("#", "-"))]
     sentences = [each for line in lines for each in _SENTENCE.split(line) if each.endswith(".")]
-    some = sentences[-len(facts) // 2 - 1 :] if facts else sentences
+    some = sentences[-(len(facts) // 2 + 1) :] if facts else sentences
     told = [f"The {name} is {value}." for name, value in facts.items()]
     claims = [each[:_LONGEST] for each in (*told, *some)]
     checked = {each["claim"] for each in checked_claims(messages)}

@@ -155,6 +155,18 @@ async def test_every_reply_says_that_it_is_simulated() -> None:
     assert completion.service_seconds == pytest.approx(seconds, abs=0.001)
 
 
+async def test_reasoning_is_paid_and_changes_no_text() -> None:
+    """It is part of the tokens written."""
+    thinking = SimulatedProvider.from_spec("", {"profile": {"reasoning": {"mean": 500, "sd": 50}}})
+    plain, thought = (
+        await SimulatedProvider().complete(request(1)),
+        await thinking.complete(request(1)),
+    )
+    assert thought.text == plain.text
+    assert 300 < thought.usage.reasoning < 700
+    assert thought.usage.output == plain.usage.output + thought.usage.reasoning
+
+
 async def test_free_text_has_the_length_of_the_profile() -> None:
     """Words around the mean; the task's words are in it; no text repeats."""
     provider = SimulatedProvider()
