@@ -180,6 +180,15 @@ def test_diff_of_teams_with_other_inputs(cli: Cli, files: Path) -> None:
     assert "Not all prompts could be rendered: more.yaml: " in ended.out
 
 
+def test_render_says_where_prompts_end(cli: Cli, files: Path) -> None:
+    """A prompt that cannot be rendered is told, not left out in silence."""
+    broken = TEAM.replace("You write well.", "{{ topic.nothing.at.all }}")
+    (files / "broken.yaml").write_text(broken, encoding="utf-8")
+    ended = cli("render", "broken.yaml", "--input", "topic=tea")
+    assert ended.code == 2
+    assert "The run would end here: writer: prompt: " in ended.err
+
+
 def test_diff_of_a_faulty_spec(cli: Cli, files: Path) -> None:
     """Its faults, exit code 2."""
     (files / "bad.yaml").write_text(TEAM.replace("cap: 0", "cap: -1"), encoding="utf-8")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import os
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -229,6 +232,55 @@ def test_stopped_half_way_it_goes_on(load: Load, tmp_path: Path, share: bool) ->
     assert asked == len(calm.requests)
     for sql in (EVENTS, "SELECT DISTINCT identity FROM calls ORDER BY 1"):
         assert query(tmp_path / "stopped", sql) == query(tmp_path / "calm", sql)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.parametrize("share", [True, False])
+def test_killed_half_way_it_goes_on(load: Load, tmp_path: Path, share: bool) -> None:
+    """The process dies within a call, again and again: only what was in flight is asked again."""
+    experiment = load(share)
+    run(experiment, tmp_path / "calm", Model())
+    for limit in (1, 2, 4, 7):
+        child = os.fork()
+        if child == 0:
+            model = Model()
+
+            def die(_: Request, model: Model = model, limit: int = limit) -> None:
+                if len(model.requests) > limit:
+                    os._exit(9)
+
+            model.faulty = die
+            run(experiment, tmp_path / "killed", model)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    before = {identity for (identity,) in query(tmp_path / "killed", "SELECT identity FROM calls")}
+    last = Model()
+    assert run(experiment, tmp_path / "killed", last).completed > 0
+    assert before
+    assert not before & {request.identity for request in last.requests}
+    for sql in (EVENTS, "SELECT DISTINCT identity FROM calls ORDER BY 1"):
+        assert query(tmp_path / "killed", sql) == query(tmp_path / "calm", sql)
+
+
+def test_a_study_goes_on_in_another_place(load: Load, tmp_path: Path) -> None:
+    """Spec and study moved to another folder, and the variable of a key renamed: the same calls."""
+    stop = asyncio.Event()
+    experiment = load()
+    calm = Model()
+    run(experiment, tmp_path / "calm", calm)
+    first = Model(lambda _: stop.set())
+    assert run(experiment, tmp_path / "study", first, stop).interrupted
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for name in ("experiment.yaml", "team.yaml", "units.csv", "replies.jsonl"):
+        shutil.move(tmp_path / name, moved / name)
+    text = (moved / "team.yaml").read_text(encoding="utf-8")
+    renamed = text.replace("file: replies.jsonl", "file: replies.jsonl, api_key_env: ANOTHER_KEY")
+    (moved / "team.yaml").write_text(renamed, encoding="utf-8")
+    rest = Model()
+    assert run(load_experiment(moved / "experiment.yaml"), tmp_path / "study", rest).completed == 6
+    asked = [request.identity for request in [*first.requests, *rest.requests]]
+    assert sorted(asked) == sorted(request.identity for request in calm.requests)
 
 
 def test_more_units_and_replicates_run_only_what_is_new(load: Load, tmp_path: Path) -> None:
