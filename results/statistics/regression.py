@@ -133,21 +133,29 @@ def _coefficients(
 ) -> tuple[Coefficient, ...]:
     table = _table(fit, level)
     return tuple(
-        Coefficient(
-            name=name,
-            estimate=row[0],
-            error=None if exact else row[1],
-            low=None if exact else row[2],
-            high=None if exact else row[3],
-            statistic=None if exact else row[4],
-            p=None if exact else row[5],
+        _coefficient(name, row, known=not exact) for name, row in zip(names, table, strict=True)
+    )
+
+
+def _coefficient(name: str, row: Sequence[float], *, known: bool) -> Coefficient:
+    """A coefficient, without error and test where they are not known.
+
+    A cluster that alone decides a coefficient leaves it no residual; rounding may then make its
+    variance negative.
+    """
+    if not known or not np.isfinite(row[1]) or row[1] <= 0:
+        return Coefficient(
+            name=name, estimate=row[0], error=None, low=None, high=None, statistic=None, p=None
         )
-        for name, row in zip(names, table, strict=True)
+    _, error, low, high, statistic, p = row
+    return Coefficient(
+        name=name, estimate=row[0], error=error, low=low, high=high, statistic=statistic, p=p
     )
 
 
 def _table(fit: object, level: float) -> list[list[float]]:
-    columns = [getattr(fit, name) for name in ("params", "bse", "tvalues", "pvalues")]
-    low, high = np.asarray(fit.conf_int(1 - level)).T  # type: ignore[attr-defined]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        columns = [getattr(fit, name) for name in ("params", "bse", "tvalues", "pvalues")]
+        low, high = np.asarray(fit.conf_int(1 - level)).T  # type: ignore[attr-defined]
     ordered = [columns[0], columns[1], low, high, columns[2], columns[3]]
     return [[float(value) for value in row] for row in np.column_stack(ordered)]

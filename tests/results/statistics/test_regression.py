@@ -166,3 +166,14 @@ def test_unknown_dose() -> None:
     plan = DosePlan(outcome="clarity", dose="lops", within="deep")
     with pytest.raises(PlanFault, match="'lops'"):
         dose_response(study(LOOPS, CLARITY), plan)
+
+
+def test_one_cluster_that_alone_decides_a_coefficient_has_no_error() -> None:
+    """Its variance is 0, or negative by rounding: no error, no test, and no warning."""
+    outcome = np.array([2.25, 2.75, 3.25, 3.25, 2.75, 4.25, 4.25])
+    dose = np.array([[2.0], [2], [2], [2], [2], [0], [2]])
+    fit = least_squares(outcome, dose, ["dose"], clusters=np.arange(7))
+    intercept = fit.coefficients[0]
+    assert intercept.estimate == pytest.approx(4.25)
+    assert intercept.error is None or intercept.error < 1e-6
+    assert fit.coefficients[1].error is not None
