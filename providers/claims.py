@@ -9,7 +9,7 @@ from typing import Final
 from orglab.providers.base import JSON, Message
 from orglab.providers.facts import read_facts
 from orglab.providers.invent import NOTHING
-from orglab.providers.strict_json import JSONError, loads
+from orglab.providers.tool_results import read_result
 
 __all__ = ["ClaimHints", "checked_claims", "stated_claims", "subject_words"]
 
@@ -91,16 +91,9 @@ def checked_claims(messages: Sequence[Message]) -> list[dict[str, str]]:
     """Claims that a tool checked, each once: ``{claim, verdict, evidence}``."""
     found: dict[str, dict[str, str]] = {}
     for message in messages:
-        result = _result(message.content) if message.role == "tool" else None
+        result = read_result(message.content) if message.role == "tool" else None
         if isinstance(result, Mapping) and {"claim", "verdict"} <= result.keys():
             claim, reason = str(result["claim"]), str(result.get("reason", ""))
             verdict = str(result["verdict"])
             found[claim] = {"claim": claim, "verdict": verdict, "evidence": reason}
     return list(found.values())
-
-
-def _result(text: str) -> JSON:
-    try:
-        return loads(text)
-    except JSONError:
-        return None

@@ -8,7 +8,7 @@ from typing import Final
 
 from orglab.providers.base import JSON, Message
 from orglab.providers.draws import Draws
-from orglab.providers.strict_json import JSONError, loads
+from orglab.providers.tool_results import read_result
 
 __all__ = ["fact_lines", "read_facts"]
 
@@ -24,7 +24,7 @@ def read_facts(messages: Sequence[Message]) -> dict[str, str]:
     found: dict[str, str] = {}
     for message in messages:
         if message.role == "tool":
-            found |= _of_result(message.content)
+            found |= dict(_specs(read_result(message.content), 0))
         elif message.role == "user":
             for name, value in _LINE.findall(message.content):
                 found.setdefault(name, value.strip())
@@ -49,14 +49,6 @@ def _miscopied(value: str, draws: Draws) -> str:
     place = longest.end() - 1 - draws.below(min(2, len(longest.group())))
     other = (int(value[place]) + draws.between(1, 9)) % 10
     return f"{value[:place]}{other}{value[place + 1 :]}"
-
-
-def _of_result(text: str) -> dict[str, str]:
-    try:
-        result = loads(text)
-    except JSONError:
-        return {}
-    return dict(_specs(result, 0))
 
 
 def _specs(value: JSON, depth: int) -> Iterator[tuple[str, str]]:

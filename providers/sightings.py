@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from orglab.providers.base import JSON, Message
 from orglab.providers.seen_figures import Figure, figures_in
-from orglab.providers.strict_json import JSONError, loads
+from orglab.providers.tool_results import read_result
 
 __all__ = ["SeenColumn", "Sightings", "sightings"]
 
@@ -92,17 +92,10 @@ def _results(messages: Sequence[Message]) -> Iterator[tuple[str, Mapping[str, JS
     calls = {call.id: call for message in messages for call in message.tool_calls}
     for message in messages:
         call = calls.get(message.tool_call_id or "") if message.role == "tool" else None
-        result = _parsed(message.content) if call else None
+        result = read_result(message.content) if call else None
         if call and isinstance(result, dict) and "error" not in result:
-            arguments = _parsed(call.arguments)
+            arguments = read_result(call.arguments)
             yield call.name, arguments if isinstance(arguments, dict) else {}, result
-
-
-def _parsed(text: str) -> JSON:
-    try:
-        return loads(text)
-    except JSONError:
-        return None
 
 
 def _columns(value: JSON, depth: int) -> Iterator[SeenColumn]:
