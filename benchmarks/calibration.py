@@ -6,11 +6,14 @@
 
 The first part runs `experiment.yaml` (profile `sycophantic`) with its own seed and with others, and
 prints each line of the published table: what was published, what the profile plants, the mean over
-the other seeds, what the study's own seed gave, and the tolerance, which is two standard deviations
-from one simulated experiment to the next. From the same experiments: the power of the primary tests.
+the other seeds, what the study's own seed gave, and the tolerance. A published value is one draw and
+the recovered one is another, so the tolerance is two standard deviations of the difference between
+two simulated experiments. From the same experiments: the power of the primary tests.
 
 The second part runs `experiment-null.yaml` (profile `null`), in which sending back changes nothing,
 and counts false alarms.
+
+With --write the results go into the study's README, in the place of the earlier ones.
 
 Everything here is simulated. It shows that the machinery finds what was planted, and nothing about
 any language model.
@@ -20,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import os
 import sys
 import tempfile
@@ -44,8 +48,14 @@ from orglab.results.statistics.power import power
 STUDY = Path(__file__).parents[1] / "specs" / "loop-back-authority"
 FLAT, HIERARCHICAL = "flat", "hierarchical"
 PRIMARY = ("utility", "writing_clarity")
+FEW_TOOLS = {
+    f"models.{alias}.profile.tool_calls": {"mean": 1, "max": 1}
+    for alias in ("gpt", "gemini", "qwen", "glm", "mistral")
+}
+"""Reports do not depend on how often tools are called, and time does."""
 PLAINLY_MEASURED = ("words", "hedges", "mtld")
 Measures = dict[str, float]
+BEGIN, END = "<!-- recovered: begin -->", "<!-- recovered: end -->"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,9 +120,9 @@ LINES = (
 # --- one experiment ------------------------------------------------------------------------------
 
 
-def run_once(file: str, seed: int) -> Findings:
+def run_once(file: str, seed: int, overrides: Mapping[str, object] | None = None) -> Findings:
     """One experiment through the engine, its store thrown away."""
-    experiment = replace(load_experiment(STUDY / file), seed=seed)
+    experiment = replace(load_experiment(STUDY / file, overrides=overrides), seed=seed)
     guard(experiment)
     with tempfile.TemporaryDirectory() as folder:
         store = open_experiment(Path(folder), experiment)
@@ -137,7 +147,7 @@ def pattern_of(seed: int) -> tuple[Measures, list[str]]:
 
 def alarms_of(seed: int) -> Measures:
     """The p of each primary test where nothing is to be found."""
-    analysis = run_once("experiment-null.yaml", seed).analysis
+    analysis = run_once("experiment-null.yaml", seed, FEW_TOOLS).analysis
     assert analysis is not None
     return {row.outcome: row.p for row in analysis.primary if row.p is not None}
 
@@ -283,7 +293,7 @@ def table(own: Measures, others: Sequence[Measures]) -> Iterator[str]:
     for line in LINES:
         values = np.array([each.get(line.measure, np.nan) for each in others])
         values = values[np.isfinite(values)]
-        width, got = 2 * stdev(values), own.get(line.measure, float("nan"))
+        width, got = 2 * math.sqrt(2) * stdev(values), own.get(line.measure, float("nan"))
         yield (
             f"| {line.name} | {shown_range(line)} | {line.planted} | {shown(line, fmean(values))} "
             f"| {shown(line, got)} | ± {shown(line, width, sign=False)} | {within(line, got, width)} |"
@@ -349,30 +359,55 @@ def progress(found: Iterator[Measures], number: int, what: str) -> list[Measures
     return kept
 
 
+def told_pattern(
+    seed: int, own: Measures, said: Sequence[str], others: Sequence[Measures]
+) -> Iterator[str]:
+    """The first part."""
+    yield f"Recovered by seed {seed}; means over {len(others)} other seeds.\n"
+    yield from table(own, others)
+    yield "\nWhat is no number, by the same seed:\n"
+    yield from (f"- {each}" for each in said)
+    yield f"\nPower with 43 pairs, over the {len(others)} other seeds:\n"
+    yield from (f"- {each}" for each in told_power(others))
+
+
+def write(said: str) -> None:
+    """Puts the results into the study's README."""
+    page = STUDY / "README.md"
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise RuntimeError(f"{page} has no place between {BEGIN} and {END}")
+    page.write_text(f"{before}{BEGIN}\n\n{said}\n\n{END}{after}", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--experiments", type=int, default=100, help="seeds beside the study's own")
+    parser.add_argument("--experiments", type=int, default=40, help="seeds beside the study's own")
     parser.add_argument("--null", type=int, default=200, help="experiments without an effect")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--write", action="store_true", help="into the study's README")
     asked = parser.parse_args()
     seed = load_experiment(STUDY / "experiment.yaml").seed
-    print("SIMULATED: no language model wrote any of this.\n")
+    parts = []
     with ProcessPoolExecutor(asked.processes) as pool:
         if asked.experiments > 1:
             own, said = pattern_of(seed)
             seeds = range(seed + 1, seed + 1 + asked.experiments)
             runs = (found for found, _ in pool.map(pattern_of, seeds))
             others = progress(runs, asked.experiments, "sycophantic")
-            print(f"Seed {seed} recovered; {asked.experiments} other seeds.\n")
-            print("\n".join([*table(own, others), "", *(f"- {each}" for each in said), ""]))
-            print("Power with 43 pairs:\n")
-            print("\n".join(f"- {each}" for each in told_power(others)) + "\n")
+            parts.append("\n".join(told_pattern(seed, own, said, others)))
         if asked.null > 0:
             found = progress(pool.map(alarms_of, range(1, 1 + asked.null)), asked.null, "null")
-            print("False alarms, profile `null`:\n")
-            print("\n".join(f"- {each}" for each in told_alarms(found)))
+            told = "\n".join(f"- {each}" for each in told_alarms(found))
+            parts.append(f"False alarms, profile `null`:\n\n{told}")
+    text = "\n\n".join(["SIMULATED: no language model wrote any of this.", *parts])
+    print(text)
+    if asked.write:
+        write(text)
 
 
 if __name__ == "__main__":
