@@ -182,7 +182,7 @@ def test_diff_of_teams_with_other_inputs(cli: Cli, files: Path) -> None:
 
 def test_render_says_where_prompts_end(cli: Cli, files: Path) -> None:
     """A prompt that cannot be rendered is told, not left out in silence."""
-    broken = TEAM.replace("You write well.", "{{ topic.nothing.at.all }}")
+    broken = TEAM.replace("You write well.", '"{{ topic.nothing.at.all }}"')
     (files / "broken.yaml").write_text(broken, encoding="utf-8")
     ended = cli("render", "broken.yaml", "--input", "topic=tea")
     assert ended.code == 2
