@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["Study", "check", "load", "run", "run_async"]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("orglab")
     if name not in __all__:
         raise AttributeError(f"module 'orglab' has no attribute {name!r}")
     from orglab import api

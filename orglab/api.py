@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -62,25 +63,30 @@ class Study:
     """A study on disk, after a batch.
 
     Attributes:
-        folder: Where it lies.
+        folder: Where it lies; it may hold runs of other units, replicates and seeds as well.
         tally: How the batch went.
+        runs: Ids of the runs that were asked for, in their order.
     """
 
     folder: Path
     tally: Tally
+    runs: tuple[str, ...] = ()
 
     def records(self) -> Iterator[RunRecord]:
-        """Every run, whole, one after another."""
+        """Every run that was asked for, whole, one after another."""
         with Reader(self.folder) as reader:
-            for row in list(reader.runs()):
-                yield reader.record(row.id)
+            known = reader.statuses()
+            for run in self.runs:
+                if run in known:
+                    yield reader.record(run)
 
     def scores(self) -> Iterator[tuple[str, Score]]:
-        """Every score with the id of its run."""
+        """Every score of a run that was asked for, with the run's id."""
         with Reader(self.folder) as reader:
-            for row in list(reader.runs()):
-                for score in reader.scores(row.id):
-                    yield row.id, score
+            known = reader.statuses()
+            for run in self.runs:
+                for score in reader.scores(run) if run in known else ():
+                    yield run, score
 
 
 def run(
@@ -115,20 +121,29 @@ def run(
         UnitError: The units do not fit the team's inputs.
         StoreError: The study cannot be written, or holds runs of another spec.
     """
-    return asyncio.run(
-        run_async(
-            team,
-            inputs=inputs,
-            units=units,
-            replicates=replicates,
-            seed=seed,
-            out=out,
-            retry_failed=retry_failed,
-            providers=providers,
-            at_once=at_once,
-            progress=progress,
-        )
+    work = run_async(
+        team,
+        inputs=inputs,
+        units=units,
+        replicates=replicates,
+        seed=seed,
+        out=out,
+        retry_failed=retry_failed,
+        providers=providers,
+        at_once=at_once,
+        progress=progress,
     )
+    return _waited_for(work)
+
+
+def _waited_for(work: Coroutine[Any, Any, Study]) -> Study:
+    """The result of ``work``, also where an event loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 async def run_async(
@@ -162,7 +177,8 @@ async def run_async(
         tally = await run_batch(batch, store, progress=progress, stop=stop)
     finally:
         store.close()
-    return Study(folder=folder, tally=tally)
+    runs = tuple(planned.id for planned in batch.planned())
+    return Study(folder=folder, tally=tally, runs=runs)
 
 
 def _units(

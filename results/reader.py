@@ -44,7 +44,7 @@ class RunRow:
         answer: Id of the output that is the answer, or None.
         last: Id of the last output of an output role, or None.
         turns: Turns, reviews by a model included.
-        loops: Verdicts that obliged.
+        loops: Verdicts that obliged, and uses of closing links.
         forced: Outputs delivered against an objection, the cap being used up.
         calls: Model calls.
         tool_calls: Tool calls.

@@ -64,14 +64,19 @@ class Tally:
     service_seconds: float = 0.0
     waiting_seconds: float = 0.0
     simulated: bool = False
+    _uses: set[tuple[str, int]] = field(default_factory=set)
     shared_tokens: int = 0
     shared_usd: float = 0.0
 
     def event(self, event: Event) -> None:
-        """Counts an event."""
+        """Counts an event; a loop is a verdict that obliged, or a use of a closing link."""
         if event.kind == "verdict":
             self.loops += bool(event.body.get("obliged"))
             self.forced += bool(event.body.get("forced"))
+        elif event.kind == "delivered" and "use" in event.body:
+            use = (event.body["link"], event.body["use"])  # copies share a use
+            self.loops += use not in self._uses
+            self._uses.add(use)
         elif event.kind in ("turn", "review"):
             self.turns += 1
 

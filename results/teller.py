@@ -36,7 +36,7 @@ class Teller:
 
     Args:
         record: The run.
-        full: Unfold tool results and reasoning.
+        full: Unfold prompts, tool results and reasoning.
     """
 
     def __init__(self, record: RunRecord, *, full: bool) -> None:
@@ -53,6 +53,7 @@ class Teller:
         self._failed: tuple[str, int] | None = None
         self._failures: list[str] = []
         self._told: set[str] = set()
+        self._systems: dict[str, str] = {}
 
     def tell(self) -> Sequence[RenderableType]:
         """Everything that happened, in order."""
@@ -97,11 +98,28 @@ class Teller:
 
     def _work(self, copy: str, visit: int) -> None:
         """What a turn did before its output: tools, failures, repairs, reasoning."""
+        if self._full:
+            self._prompt(copy, self._calls.get((copy, visit), ()))
         for step in sorted(self._steps(copy, visit), key=_position):
             if isinstance(step, ToolCallRecord):
                 self._tool(step)
             else:
                 self._reply(step)
+
+    def _prompt(self, copy: str, calls: Sequence[CallRecord]) -> None:
+        """What the copy was told: its system text where it is new, and this turn's prompt."""
+        if not calls:
+            return
+        messages = calls[0].request.get("messages") or []
+        system = "\n".join(one["content"] for one in messages if one["role"] == "system")
+        if system and self._systems.get(copy) != system:
+            self._systems[copy] = system
+            self._line("who it is:", "dim")
+            self._block(system, "dim", indent=4)
+        said = [one["content"] for one in messages if one["role"] == "user"]
+        if said:
+            self._line("what it is told:", "dim")
+            self._block(said[-1], "dim", indent=4)
 
     def _steps(self, copy: str, visit: int) -> Iterable[CallRecord | ToolCallRecord]:
         yield from self._calls.get((copy, visit), ())

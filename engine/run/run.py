@@ -89,6 +89,16 @@ class Outcome:
     cost_usd: float
     seconds: float
 
+    @property
+    def loops(self) -> int:
+        """Verdicts that obliged, and uses of closing links."""
+        uses = {
+            (event.body["link"], event.body["use"])
+            for event in self.events
+            if event.kind == "delivered" and "use" in event.body
+        }
+        return sum(verdict.obliged for verdict in self.verdicts) + len(uses)
+
 
 class RunPlan:
     """What all runs of a team share: made once, read by many runs at a time."""
@@ -258,7 +268,7 @@ class _Run:
     def _begin(self, copy: Copy) -> tuple[Copy, tuple[InboxItem, ...]]:
         inbox = self.flow.begin_turn(copy.name)
         directive = self.state.directives.get(copy.name)
-        again = self.state.visits[copy.name] > 0
+        again = directive is not None  # it reads its last inbox again
         visit = self.state.next_visit(copy.name)
         items = [{"output": item.output, "link": item.link} for item in inbox]
         body: dict[str, JSON] = {"copy": copy.name, "role": copy.role.name, "visit": visit}

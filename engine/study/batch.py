@@ -91,7 +91,7 @@ class Tally:
         resumed: Runs that went on from what an earlier process left.
         asked_again: Calls that were under way when a process died, and were asked again.
         turns: Turns taken.
-        loops: Verdicts that obliged.
+        loops: Verdicts that obliged, and uses of closing links.
         tokens: Tokens paid for: those of replies that arms share count once.
         cost_usd: US dollars of calls whose price is known, counted likewise.
         others: Runs in the study that are not of this batch: other units, seeds or replicates.
@@ -364,6 +364,6 @@ class _Batch:
         tally = self.tally
         setattr(tally, outcome.status, getattr(tally, outcome.status) + 1)
         tally.turns += outcome.turns
-        tally.loops += sum(verdict.obliged for verdict in outcome.verdicts)
+        tally.loops += outcome.loops
         tally.tokens += outcome.tokens - used.shared_tokens
         tally.cost_usd += outcome.cost_usd - used.shared_usd

@@ -7,6 +7,8 @@ said no.
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version as installed
+from typing import Annotated
 
 import typer
 
@@ -58,6 +60,24 @@ for command in (
     app.command()(command)
 app.command("explain-call")(explain)
 app.command("power")(power_of)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"orglab {installed('orglab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """A laboratory for organisations of language-model agents."""
 
 
 def main() -> None:

@@ -22,7 +22,9 @@ def show(
     run: Annotated[
         str | None, typer.Argument(help="A run: the first characters of its id.")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Unfold tool calls and reasoning.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Unfold prompts, tool calls and reasoning.")
+    ] = False,
     pager: Annotated[bool, typer.Option("--pager", help="Read it in a pager.")] = False,
 ) -> None:
     """Shows the runs of a study, or the transcript of one."""

@@ -14,7 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from orglab.engine.study.batch import run_batch
-from orglab.engine.study.experiment import Experiment, guard, judges_of, load_experiment
+from orglab.engine.study.experiment import (
+    Experiment,
+    guard,
+    judges_of,
+    kind_of,
+    load_experiment,
+)
 from orglab.engine.study.session import experiment_batch, open_experiment
 from orglab.results.rates import wilson
 
@@ -40,6 +46,8 @@ def power_of(
     With --simulate the experiment is run on its simulated models, whose effect was planted by their
     profiles, and the primary tests that reject are counted. No model that is billed is ever asked.
     """
+    if kind_of(file) != "experiment":
+        raise ValueError(f"{file} is no experiment: power is about the pairs of one")
     experiment = load_experiment(file, models=models)
     guard(experiment)
     console = Console()

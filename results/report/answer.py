@@ -40,6 +40,8 @@ def answer(findings: Findings) -> str:
     told = [clause(row, alpha) for row in shown[:_MOST_CLAUSES]]
     words = f"in {len(shown) or 'none'} of {len(rows)} primary comparisons a difference is shown"
     words += f": {'; '.join(told)}" if told else "; what is open and what equivalent stands below"
+    untested = sum(row.p is None for row in rows)
+    words += f"; {untested} could not be tested" if untested else ""
     rest = "; the others stand below" if len(shown) > _MOST_CLAUSES else ""
     return f"{_opening(findings)}{words}{rest}."
 
@@ -130,14 +132,15 @@ def _gained(findings: Findings, arm: str, other: str) -> str:
         if (row.arm, row.reference) == (arm, other) and row.effect.difference is not None
     ]
     alpha = findings.analysis_plan.alpha if findings.analysis_plan else 0.05
-    told = [
-        (
-            f"{label(row.outcome)} "
-            f"{_points(row)}{'' if is_shown(row, alpha) else ' (not shown to differ from 0)'}"
-        )
-        for row in rows
-    ]
+    told = [f"{label(row.outcome)} {_points(row)}{_doubt(row, alpha)}" for row in rows]
     return ", ".join(told) or "no outcome can be compared yet"
+
+
+def _doubt(row: Effect, alpha: float) -> str:
+    """What keeps a gain from being one; "" where it is shown. No test is no finding of none."""
+    if row.p is None:
+        return f" (not tested: {row.why})" if row.why else " (not tested)"
+    return "" if is_shown(row, alpha) else " (not shown to differ from 0)"
 
 
 def _points(row: Effect) -> str:

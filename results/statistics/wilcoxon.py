@@ -73,8 +73,11 @@ def wilcoxon(
     values = significant_digits(values, values)
     signed = values[values != 0]
     n_zeros = len(values) - len(signed)
-    if not len(signed):
-        notes = ("no difference is other than 0: nothing to test",)
+    if not len(signed) or len(values) == 1:
+        why = (
+            "one pair: no test" if len(signed) else "no difference is other than 0: nothing to test"
+        )
+        notes = (why,)
         return SignedRanks(
             n=len(values), zeros=n_zeros, rule=zeros, ties=False, statistic=None, p=None,
             method="", rank_biserial=None, notes=notes,

@@ -211,7 +211,10 @@ WRONG = {
     "a change without a value": (("pair.yaml", "--set", "roles"), "path=value"),
     "inputs and units": (("pair.yaml", "--input", "topic=a", "--units", "u.csv"), "exclude"),
     "no units file": (("pair.yaml", "--units", "nope.csv"), "no such file"),
-    "another kind of file": (("pair.yaml", "--units", "pair.yaml"), ".jsonl, .json, .csv or .parquet"),
+    "another kind of file": (
+        ("pair.yaml", "--units", "pair.yaml"),
+        ".jsonl, .json, .csv or .parquet",
+    ),
     "units that are not UTF-8": (("pair.yaml", "--units", "latin.csv"), "not UTF-8"),
     "lines that are not UTF-8": (("pair.yaml", "--units", "latin.jsonl"), "not UTF-8"),
     "a unit without its input": (("pair.yaml", "--units", "lacking.jsonl"), "lacking.jsonl:2"),

@@ -47,7 +47,7 @@ def loops_part(findings: Findings) -> Section | None:
         Bullets(items=[_loops_of(findings, arm) for arm in findings.plan.arms]),
     ]
     words = (
-        "A verdict that obliged is a loop. Forced: it objected with the cap used up, "
+        "A verdict that obliged is a loop, and so is a use of a closing link. Forced: it objected with the cap used up, "
         "and the output was delivered all the same."
     )
     blocks.append(Paragraph(text=words, kind="note"))

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import orglab
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
@@ -150,4 +148,4 @@ async def test_a_crash_keeps_the_replies_of_other_runs(
     failed = [record for record in study.records() if record.status == "failed"]
     assert [record.unit for record in failed] == ["u0"]
     assert "RuntimeError: a plugin's bug" in failed[0].reason
-    assert durable(tmp_path / "study").count("writer") == 2
+    assert durable(tmp_path / "study").count("writer") == 3
