@@ -38,7 +38,7 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/engine_overhead.py --memory
 
 test: $(VENV)/installed
-	$(BIN)/pytest -q -m 'not models'
+	$(BIN)/pytest -q -n auto -m 'not models'
 
 test-models: $(VENV)/installed-llama
 	$(BIN)/pytest -q -m models
