@@ -104,6 +104,13 @@ def test_wrong_options_are_refused(zeros: Zeros, limit: int) -> None:
         wilcoxon([1.0], zeros=zeros, exact_up_to=limit)
 
 
+def test_one_pair_is_no_test() -> None:
+    """Case 54: no p, and the reason."""
+    found = wilcoxon([1.5])
+    assert found.p is None
+    assert found.notes == ("one pair: no test",)
+
+
 def enumerated(d: list[float]) -> float:
     """The two-sided exact p, zeros dropped, by trying every sign pattern."""
     signed = [value for value in d if value]
@@ -115,7 +122,7 @@ def enumerated(d: list[float]) -> float:
 
 
 @settings(max_examples=50)
-@given(st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9).filter(any))
+@given(st.lists(st.integers(-4, 4).map(float), min_size=2, max_size=9).filter(any))
 def test_exact_p_equals_enumeration(d: list[float]) -> None:
     """The convolution gives what counting all sign patterns gives."""
     assert wilcoxon(d).p == pytest.approx(enumerated(d))
