@@ -16,16 +16,16 @@ from orglab.providers.profile import JudgingHabit
 from orglab.providers.revision import first_sentence
 from orglab.providers.sentences import concessions_in, count_words, hedges_in
 
-__all__ = ["Scorer", "quality"]
+__all__ = ["Scorer", "quality", "reported"]
 
-_FENCED: Final = re.compile(r"^(={8,})\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
+_FENCED: Final = re.compile(r"^(={5,}[^\n]*)\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 
 
 class Scorer:
     """Scores one report for one judge."""
 
     def __init__(self, messages: Sequence[Message], draws: Draws, habit: JudgingHabit) -> None:
-        report = _report(messages)
+        report = reported(messages)
         self._draws = draws
         self._habit = habit
         self._opening = first_sentence(report)
@@ -65,7 +65,7 @@ def quality(what: str, opening: str) -> float:
     return Draws(f"{what} of {opening}").normal(0.0, 1.0)
 
 
-def _report(messages: Sequence[Message]) -> str:
+def reported(messages: Sequence[Message]) -> str:
     """What is judged: the text between two fences, else all that was said last."""
     said = messages[-1].content
     found = _FENCED.search(said)

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from orglab.evaluators.judge_panel import _prompt
+from orglab.evaluators.panel import Criterion
 from orglab.providers.base import Labels, Message, Request
+from orglab.providers.scoring import reported
 from orglab.providers.simulated import SimulatedProvider
 
 LEVEL = {"type": "integer", "minimum": 1, "maximum": 5}
@@ -103,3 +106,12 @@ async def test_only_judges_score() -> None:
     """A role's own whole numbers are drawn like any others."""
     found = [await scores(still(), "It is so.", n, purpose="turn") for n in range(20)]
     assert len({each["structure"] for each in found}) > 1
+
+
+def test_a_judge_reads_what_a_panel_shows_it() -> None:
+    """The report alone, as the panel's prompt fences it in; else all that was said."""
+    report = "## One\n\nIt may be so.\n\n=====\n\nIt ends."
+    criterion = Criterion(name="structure", asks="Is it?", levels={1: "may", 5: "might"})
+    shown = Message(role="user", content=_prompt([criterion], report))
+    assert reported([shown]) == report
+    assert reported([Message(role="user", content="It is so.")]) == "It is so."
