@@ -386,7 +386,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--experiments", type=int, default=40, help="seeds beside the study's own")
+    parser.add_argument("--experiments", type=int, default=100, help="seeds beside the study's own")
     parser.add_argument("--null", type=int, default=200, help="experiments without an effect")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--write", action="store_true", help="into the study's README")
