@@ -54,9 +54,23 @@ StopReason: TypeAlias = Literal["stop", "length", "tool_calls", "refusal"]
 
 
 class ProviderError(Exception):
-    """Raised when a call gave no answer. ``kind`` is the fault's name in records."""
+    """Raised when a call gave no answer. ``kind`` is the fault's name in records.
+
+    Attributes:
+        attempts: Requests sent.
+        cut: Of them, those that the server may have worked on and billed, unknown to us: stalled,
+            or broken off before the count of tokens came.
+        waiting_seconds: Seconds waited between them.
+        usage: Tokens that the server counted all the same.
+        notes: What was changed on the way, in words.
+    """
 
     kind: ClassVar[str] = "provider error"
+    attempts: int = 1
+    cut: int = 0
+    waiting_seconds: float = 0.0
+    usage: TokenUsage | None = None
+    notes: tuple[str, ...] = ()
 
 
 class ContextOverflow(ProviderError):
@@ -110,9 +124,27 @@ class RateLimited(ProviderError):
 
 
 class Unavailable(ProviderError):
-    """Raised when the server is at fault, stalls or is out of reach."""
+    """Raised when the server is at fault, stalls or is out of reach.
+
+    Attributes:
+        retry_after: Seconds the server names, or None.
+        overloaded: The server says that it has too much to do (503, 529, overload in a stream).
+    """
 
     kind = "unavailable"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        overloaded: bool = False,
+        cut: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.overloaded = overloaded
+        self.cut = int(cut)
 
 
 class NoScriptedReply(ProviderError):
@@ -260,6 +292,7 @@ class Completion:
         service_seconds: Seconds from sending the request that was answered to its reply.
         waiting_seconds: Seconds waited before (rate limits, retries, a lock).
         attempts: Requests sent to get this reply.
+        cut: Of them, those that the server may have billed unknown to us.
         simulated: No language model wrote this.
         logprobs: Log probabilities of the reply's tokens, where the provider gives them:
             a list of ``{token, logprob, top?}``.
@@ -277,6 +310,7 @@ class Completion:
     service_seconds: float = 0.0
     waiting_seconds: float = 0.0
     attempts: int = 1
+    cut: int = 0
     simulated: bool = False
     logprobs: Sequence[Mapping[str, JSON]] | None = None
     notes: tuple[str, ...] = ()
@@ -319,6 +353,14 @@ class Provider(ABC):
         Raises:
             ProviderError: The call gave no answer.
         """
+
+    def account(self) -> str | None:
+        """What a server counts our calls by: its address and the variable that holds the key.
+
+        Models of one account share one limit of calls at once. None: no server is asked, and the
+        calls are neither limited adaptively nor sent again.
+        """
+        return None
 
     async def aclose(self) -> None:  # noqa: B027 - most providers hold nothing
         """Frees what the provider holds (connections, memory). Called once, at the end."""

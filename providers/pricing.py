@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from orglab.providers.base import TokenUsage
+from orglab.providers.base import Request, TokenUsage
 
-__all__ = ["Price", "cost"]
+__all__ = ["Price", "cost", "most_cost", "most_tokens"]
 
 _MILLION = 1_000_000
+TEMPLATE_TOKENS = 64
+"""Tokens that a server's template may add to a message, a tool or a schema: an ample guess."""
 
 
 class Price(Protocol):
@@ -49,3 +51,36 @@ def cost(usage: TokenUsage, price: Price | None) -> float | None:
             return None
         total += tokens * dollars
     return total / _MILLION
+
+
+def most_tokens(request: Request) -> int:
+    """An upper bound of the tokens that a request is read as, known before it is sent.
+
+    No tokenizer writes more tokens than its text has bytes of UTF-8; templates add a few a message.
+    """
+    texts = [message.content for message in request.messages]
+    texts += [
+        f"{call.id}{call.name}{call.arguments}"
+        for message in request.messages
+        for call in message.tool_calls
+    ]
+    texts += [f"{tool.name}{tool.description}{tool.parameters}" for tool in request.tools]
+    if request.schema is not None:
+        texts.append(str(request.schema))
+    bytes_sent = sum(len(text.encode("utf-8", "replace")) for text in texts)
+    parts = len(request.messages) + len(request.tools) + (request.schema is not None)
+    return bytes_sent + TEMPLATE_TOKENS * (parts + 1)
+
+
+def most_cost(request: Request, price: Price | None, most_output: int | None) -> float | None:
+    """The most that one sending of a request can cost in US dollars; None where that is unknown.
+
+    Args:
+        request: The request.
+        price: What the model costs.
+        most_output: The largest number of tokens that the reply may have, reasoning included.
+    """
+    if price is None or most_output is None or price.input is None or price.output is None:
+        return None
+    dearest = max(price.input, price.cached_input or 0.0)
+    return (most_tokens(request) * dearest + most_output * price.output) / _MILLION
