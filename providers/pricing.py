@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from orglab.providers.base import Request, TokenUsage
+from orglab.providers.default_prices import DatedPrice
 
 __all__ = ["Price", "cost", "most_cost", "most_tokens"]
 
@@ -38,6 +39,7 @@ def cost(usage: TokenUsage, price: Price | None) -> float | None:
     """
     if price is None:
         return None
+    price = _at(price, usage.input)
     parts = (
         (usage.input - usage.cached_input, price.input),
         (usage.cached_input, price.cached_input),
@@ -80,7 +82,17 @@ def most_cost(request: Request, price: Price | None, most_output: int | None) ->
         price: What the model costs.
         most_output: The largest number of tokens that the reply may have, reasoning included.
     """
-    if price is None or most_output is None or price.input is None or price.output is None:
+    if price is None or most_output is None:
         return None
-    dearest = max(price.input, price.cached_input or 0.0)
-    return (most_tokens(request) * dearest + most_output * price.output) / _MILLION
+    read = most_tokens(request)
+    price = _at(price, read)
+    if price.input is None or price.output is None:
+        return None
+    written_to_cache = getattr(price, "cache_write", None)  # of default prices alone
+    dearest = max(price.input, price.cached_input or 0.0, written_to_cache or 0.0)
+    return (read * dearest + most_output * price.output) / _MILLION
+
+
+def _at(price: Price, tokens: int) -> Price:
+    """A price for prompts of so many tokens, where it depends on their length."""
+    return price.at(tokens) if isinstance(price, DatedPrice) else price
