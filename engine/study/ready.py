@@ -7,18 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from orglab.engine.graph.money import lacking
 from orglab.engine.graph.team import Team
 from orglab.engine.run.checks import EvaluationContext, make_evaluator
 from orglab.engine.run.run import Unit, resolver
 from orglab.engine.run.toolbox import Toolbox
 from orglab.engine.spec.entry import model_of_entry
 from orglab.engine.spec.fault import Problem
-from orglab.engine.spec.model import EvaluatorUse
+from orglab.engine.spec.model import EvaluatorUse, Model
 from orglab.engine.spec.plugins import is_template
 from orglab.engine.study.comparison import sample_unit
 from orglab.evaluators.base import EvaluationError, Evaluator
 
-__all__ = ["asked_models", "evaluator_problems", "files_read", "unready"]
+__all__ = [
+    "asked_models",
+    "evaluator_problems",
+    "files_read",
+    "judge_models",
+    "unbounded_judges",
+    "unready",
+]
 
 JSON: TypeAlias = Any
 
@@ -48,6 +56,25 @@ def asked_models(team: Team) -> list[Mapping[str, JSON]]:
         EvaluationError: An evaluator could not do its work.
     """
     return [entry for made in _made_of(team) for entry in made.asks()]
+
+
+def judge_models(team: Team) -> list[Model]:
+    """The models that a team's evaluators ask, one for each judge; the alias is ``judge MODEL``.
+
+    Raises:
+        EvaluationError: An evaluator could not do its work.
+        ValueError: A model's entry is wrong.
+    """
+    folder = team.topology.folder
+    return [
+        model_of_entry(entry, folder, f"judge {entry.get('model') or entry['provider']}")
+        for entry in asked_models(team)
+    ]
+
+
+def unbounded_judges(team: Team) -> list[str]:
+    """Judges that bill and of which a call has no largest cost: see ``unbounded_models``."""
+    return list(dict.fromkeys(each.alias for each in judge_models(team) if lacking(each, [])))
 
 
 def files_read(team: Team) -> list[str]:

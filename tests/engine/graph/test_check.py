@@ -136,3 +136,21 @@ output: b
     assert checked(tmp_path, text).team is not None
     broken = check_file(tmp_path / "team.yaml", overrides={"links.back.cap": None})
     assert [wrong for _, wrong in places(broken)] == ["a cycle without a cap: a > b > a"]
+
+
+def test_a_money_limit_over_an_endless_model_is_told_in_its_place(tmp_path: Path) -> None:
+    """At the model's name, with the cure; a limit of the roles that use it is one."""
+    text = """limits: {cost_usd: 0.5}
+models: {m: {provider: simulated, price: {input: 1, output: 2}}}
+roles: {writer: {system: Write., limits: {LIMIT: 5}}}
+output: writer
+"""
+    for limit, faulty in (("output_tokens", False), ("tool_calls", True)):
+        path = tmp_path / "team.yaml"
+        head = HEAD.replace("models: {m: {provider: simulated}}\n", "")
+        path.write_text(head + text.replace("LIMIT", limit), "utf-8")
+        faults = check_file(path).faults
+        assert [fault.line for fault in faults] == [6] * faulty
+    words = str(faults[0])
+    assert "has no `params.max_output_tokens`" in words
+    assert "add `params.max_output_tokens` to `m` (or `limits.output_tokens` to `writer`)" in words

@@ -9,9 +9,18 @@ from typing import Any
 import pytest
 
 from orglab.engine.graph.compile import compile_topology
+from orglab.engine.graph.money import lacking, price_of, unbounded_models
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.fault import Problem, SpecPath
-from orglab.engine.spec.model import ForwardLink, Limits, Model, Pool, Price, Topology
+from orglab.engine.spec.model import (
+    ForwardLink,
+    Limits,
+    Model,
+    Pool,
+    Price,
+    RoleLimits,
+    Topology,
+)
 
 Build = Callable[..., Topology]
 
@@ -310,8 +319,47 @@ def test_a_money_limit_needs_prices_and_a_longest_reply(build: Build) -> None:
     assert {problem.path: problem.wrong.split("it has ")[1] for problem in found} == {
         ("models", "none"): "no `price` and no `params.max_output_tokens`",
         ("models", "priced"): "no `params.max_output_tokens`",
-        ("models", "half"): "no `price`",
+        ("models", "half"): "no `price.output`",
     }
+
+
+@pytest.mark.usefixtures("hosted")
+def test_limits_of_roles_bound_replies_too(build: Build) -> None:
+    """Where every role that uses a model has ``output_tokens``, the model needs none."""
+    model = Model(alias="m", provider="x", price=Price(input=1.0, output=2.0))
+    bound, endless = RoleLimits(output_tokens=9), RoleLimits()
+    for limits, faulty in ((bound, False), (endless, True)):
+        topology = build(
+            roles={"a": {"model": "m", "limits": bound}, "b": {"model": "m", "limits": limits}},
+            output=("a", "b"),
+            models={"m": model},
+        )
+        found = problems(replace(topology, limits=Limits(cost_usd=1.0))) if faulty else []
+        assert [problem.path for problem in found] == [("models", "m")] * faulty
+        assert unbounded_models(topology) == ["m"] * faulty
+    assert "(or `limits.output_tokens` to `b`)" in found[0].cure
+
+
+def test_a_published_price_is_enough_for_a_money_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of which a price is known needs none in the spec; a server of one's own has none."""
+    kind = type("Hosted", (), {"free": False})
+    monkeypatch.setattr("orglab.engine.graph.money.load_plugin", lambda group, name: kind)
+    model = Model(
+        alias="m", provider="openai", model="gpt-4o-mini", params={"max_output_tokens": 9}
+    )
+    assert lacking(model, []) == []
+    assert lacking(replace(model, params={}), []) == ["params.max_output_tokens"]
+    assert lacking(replace(model, model="unheard-of"), []) == ["price"]
+    assert lacking(replace(model, options={"base_url": "http://localhost:1/v1"}), []) == ["price"]
+
+
+def test_a_written_price_stands_whole(build: Build) -> None:
+    """Nothing is added from the published list; and a free model with a price is billed."""
+    half = Model(alias="m", provider="openai", model="gpt-4o-mini", price=Price(input=1.0))
+    assert price_of(half) == Price(input=1.0)
+    free = Model(alias="m", provider="simulated")
+    priced = replace(free, price=Price(input=1.0, output=1.0))
+    assert [lacking(free, []), lacking(priced, [])] == [[], ["params.max_output_tokens"]]
 
 
 # --- several at once ----------------------------------------------------------------------------
