@@ -268,12 +268,15 @@ class TokenUsage:
         output: Tokens written, reasoning included.
         cached_input: Part of ``input`` that came from the provider's cache.
         reasoning: Part of ``output`` that was reasoning.
+        cache_write: Part of ``input`` that was written to the provider's cache, where that is
+            counted (and billed) apart.
     """
 
     input: int = 0
     output: int = 0
     cached_input: int = 0
     reasoning: int = 0
+    cache_write: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -329,6 +332,9 @@ class Provider(ABC):
     options: ClassVar[frozenset[str] | None] = None
     #: What an unpriced call costs: True for a model that no one bills.
     free: ClassVar[bool] = False
+    #: Whether its replies are kept for other studies: False where they cost nothing to have again,
+    #: or where the one who answers is a person.
+    kept: ClassVar[bool] = True
     #: The largest number of calls worth having under way at once.
     default_concurrency: ClassVar[int] = 16
 

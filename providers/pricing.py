@@ -33,16 +33,17 @@ class Price(Protocol):
 def cost(usage: TokenUsage, price: Price | None) -> float | None:
     """US dollars of one call; None where a price that matters is unknown, never 0 in its place.
 
-    Cached tokens are part of ``usage.input`` and are paid at their own price alone. Reasoning is
-    part of ``usage.output`` and is not added again. A price of tokens that were not used does
-    not matter.
+    Tokens read from a cache or written to it are part of ``usage.input`` and are paid at their own
+    price alone. Reasoning is part of ``usage.output`` and is not added again. A price of tokens
+    that were not used does not matter.
     """
     if price is None:
         return None
     price = _at(price, usage.input)
     parts = (
-        (usage.input - usage.cached_input, price.input),
+        (usage.input - usage.cached_input - usage.cache_write, price.input),
         (usage.cached_input, price.cached_input),
+        (usage.cache_write, _cache_write(price)),
         (usage.output, price.output),
     )
     total = 0.0
@@ -88,9 +89,14 @@ def most_cost(request: Request, price: Price | None, most_output: int | None) ->
     price = _at(price, read)
     if price.input is None or price.output is None:
         return None
-    written_to_cache = getattr(price, "cache_write", None)  # of default prices alone
-    dearest = max(price.input, price.cached_input or 0.0, written_to_cache or 0.0)
+    dearest = max(price.input, price.cached_input or 0.0, _cache_write(price) or 0.0)
     return (read * dearest + most_output * price.output) / _MILLION
+
+
+def _cache_write(price: Price) -> float | None:
+    """Of tokens written to a cache; a price may have no such field."""
+    dollars: float | None = getattr(price, "cache_write", None)
+    return dollars
 
 
 def _at(price: Price, tokens: int) -> Price:

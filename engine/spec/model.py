@@ -62,6 +62,7 @@ class Price:
     input: float | None = None
     output: float | None = None
     cached_input: float | None = None
+    cache_write: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,6 +167,7 @@ class Role:
     replicas: int = 1
     on_error: Literal["fail", "skip"] = "fail"
     limits: RoleLimits = field(default_factory=RoleLimits)
+    faults: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,6 +183,7 @@ class ForwardLink:
             must hold.
         cap: Uses per run of a closing link; None on any other.
         on_cap: What a used-up closing link does to the run when nothing else was taken.
+        faults: Rates (0 to 1) of planted faults by name, added to those of its model.
     """
 
     id: str
