@@ -85,7 +85,7 @@ def model_of(alias: str, model: Mapping[str, JSON], folder: Path) -> Model:
         params=plain["params"],
         options=options,
         price=Price(**_plain(plain["price"])) if "price" in plain else None,
-        faults=plain["faults"],
+        faults=_plain(plain["faults"]),
         **{key: plain[key] for key in _MODEL_FIELDS if key in plain},
     )
 
@@ -119,6 +119,7 @@ def _role(name: str, role: Mapping[str, JSON]) -> Role:
         replicas=role["replicas"],
         on_error=role["on_error"],
         limits=RoleLimits(**_plain(role["limits"])),
+        faults=_plain(role.get("faults", {})),
     )
 
 

@@ -94,7 +94,7 @@ class Model:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     timeout_seconds: float | None = None
-    faults: Mapping[str, JSON] = field(default_factory=dict)
+    faults: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,7 +152,11 @@ class RoleLimits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Role:
-    """One role. ``model`` is an alias, or ``pool`` names a pool; exactly one is set."""
+    """One role. ``model`` is an alias, or ``pool`` names a pool; exactly one is set.
+
+    ``faults`` are rates (0 to 1) of planted faults by name, added to those of its model.
+        faults: Rates (0 to 1) of planted faults by name, added to those of its model.
+    """
 
     name: str
     system: str = ""
@@ -183,7 +187,6 @@ class ForwardLink:
             must hold.
         cap: Uses per run of a closing link; None on any other.
         on_cap: What a used-up closing link does to the run when nothing else was taken.
-        faults: Rates (0 to 1) of planted faults by name, added to those of its model.
     """
 
     id: str

@@ -122,7 +122,13 @@ def model_form(model: Mapping[str, JSON]) -> dict[str, JSON]:
     """The normal form of one model's entry: defaults filled, maps sorted."""
     known = _filled(model, "model")
     params = {key: _plain_number(value) for key, value in known["params"].items()}
-    return _ordered({**model, **known, "params": params})  # type: ignore[no-any-return]
+    faults = _rates(known["faults"])
+    return _ordered({**model, **known, "params": params, "faults": faults})  # type: ignore[no-any-return]
+
+
+def _rates(faults: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Rates of planted faults; one of 1.0 is one of 1."""
+    return {key: _plain_number(faults[key]) for key in sorted(faults)}
 
 
 def _plain_number(value: JSON) -> JSON:
@@ -144,6 +150,8 @@ def _role(role: Mapping[str, JSON], only_model: str | None) -> dict[str, JSON]:
     found = _filled(with_model, "role")
     found["vars"] = _ordered(found["vars"])
     found["limits"] = _filled(role.get("limits", {}), "role-limits")
+    if faults := found.pop("faults", {}):
+        found["faults"] = _rates(faults)
     if "output" in found:
         found["output"] = _json_schema(found["output"])
     return found
