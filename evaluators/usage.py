@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orglab.evaluators.base import JSON, Context, Evaluator, RunRecord, Scale, Score
+from orglab.results.history import closing_uses
 from orglab.results.records import CallRecord
 
 __all__ = ["Usage"]
@@ -25,7 +26,8 @@ class Usage(Evaluator):
         calls = [call for call in run.calls if call.purpose != "judge"]
         return [
             *_tokens(calls),
-            _dollars(calls),
+            _dollars("cost_usd", calls),
+            _dollars("cost_usd.paid", [call for call in calls if call.paid]),
             *_seconds(run, calls),
             *_calls(run, calls),
             *_turns(run),
@@ -55,7 +57,7 @@ def _tokens(calls: Sequence[CallRecord]) -> Iterator[Score]:
     yield _score("tokens.total", sum(read.values()) + sum(written.values()))
 
 
-def _dollars(calls: Sequence[CallRecord]) -> Score:
+def _dollars(name: str, calls: Sequence[CallRecord]) -> Score:
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
     unknown = [call for call in calls if call.cost_usd is None]
     if unknown:
@@ -65,8 +67,8 @@ def _dollars(calls: Sequence[CallRecord]) -> Score:
             "give each model a `price`"
         )
         detail = {"known_part": sum(costs)}
-        return Score(name="cost_usd", value=None, scale="ratio", reason=reason, detail=detail)
-    return _score("cost_usd", sum(costs), "ratio")
+        return Score(name=name, value=None, scale="ratio", reason=reason, detail=detail)
+    return _score(name, sum(costs), "ratio")
 
 
 def _seconds(run: RunRecord, calls: Sequence[CallRecord]) -> Iterator[Score]:
@@ -81,9 +83,12 @@ def _seconds(run: RunRecord, calls: Sequence[CallRecord]) -> Iterator[Score]:
 
 def _calls(run: RunRecord, calls: Sequence[CallRecord]) -> Iterator[Score]:
     failed = [call for call in calls if call.error]
+    unpaid = [call for call in calls if not call.paid]
     yield _score("calls", len(calls), by_role=_by(call.role for call in calls))
     kinds = _by(str((call.error or {}).get("kind", "unknown")) for call in failed)
     yield _score("calls.failed", len(failed), by_kind=kinds)
+    origins = ["another study" if call.kept else "another run" for call in unpaid]
+    yield _score("calls.unpaid", len(unpaid), by_origin=_by(origins))
     yield _score("repairs", _repairs(calls))
     yield _score("asked_again", run.asked_again)
     yield _simulated(calls)
@@ -134,11 +139,7 @@ def _tool_calls(run: RunRecord) -> Iterator[Score]:
 
 def _loops(run: RunRecord) -> Score:
     verdicts = [verdict for verdict in run.verdicts if verdict.obliged]
-    closing = [
-        _text(event.body, "link")
-        for event in run.events
-        if event.kind == "delivered" and event.body.get("use") is not None
-    ]
+    closing = closing_uses(run.events)
     return _score(
         "loops",
         len(verdicts) + len(closing),

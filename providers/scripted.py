@@ -53,6 +53,7 @@ class ScriptedProvider(Provider):
     )
     options: ClassVar[frozenset[str] | None] = frozenset({"file"})
     free: ClassVar[bool] = True
+    kept: ClassVar[bool] = False
     default_concurrency: ClassVar[int] = 256
 
     def __init__(self, function: Script) -> None:

@@ -55,6 +55,7 @@ class SimulatedProvider(Provider):
     )
     options: ClassVar[frozenset[str] | None] = frozenset({"profile"})
     free: ClassVar[bool] = True
+    kept: ClassVar[bool] = False
     default_concurrency: ClassVar[int] = 256
 
     def __init__(self, profile: Profile | str = "careful") -> None:

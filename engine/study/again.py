@@ -23,7 +23,7 @@ from orglab.engine.spec.yaml_reader import Document, read_bytes
 from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
 from orglab.engine.study.ready import unready
-from orglab.engine.study.sharing import StudySharing
+from orglab.engine.study.sharing import sharing_of
 from orglab.results.reader import RunRow
 from orglab.results.store import Store
 
@@ -133,6 +133,8 @@ async def evaluate_again(
     anew: bool = False,
     progress: Callable[[int, int], None] | None = None,
     stop: asyncio.Event | None = None,
+    kept: Path | None = None,
+    tell: Callable[[str], object] | None = None,
 ) -> int:
     """Measures every ended run with what has not measured it yet.
 
@@ -144,6 +146,8 @@ async def evaluate_again(
             and not asked for again.
         progress: Called with the number of runs measured so far, and of all.
         stop: Set it to stop: calls under way are waited for and kept, no other is begun.
+        kept: The file of the calls that studies keep for each other, or None.
+        tell: Is told in words what goes wrong with that file.
 
     Returns:
         How many runs were looked at.
@@ -151,7 +155,7 @@ async def evaluate_again(
     Raises:
         StoreError: The store cannot be written.
     """
-    again = _Again(store, uses, folder, anew, stop or asyncio.Event())
+    again = _Again(store, uses, folder, anew, stop or asyncio.Event(), kept, tell)
     rows = [row for row in store.runs() if row.status != "running"]
     waiting = iter(rows)
     faults: list[Exception] = []
@@ -175,9 +179,15 @@ async def evaluate_again(
         await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(rows)))))
     finally:
         await again.desks.aclose()
+        if again.sharing is not None:
+            again.sharing.close()
     if faults:
         raise faults[0]
     return done
+
+
+def _quiet(_: str) -> None:
+    """Tells nobody."""
 
 
 @dataclass
@@ -187,14 +197,18 @@ class _Again:
     folder: Path
     anew: bool
     stop: asyncio.Event
+    kept: Path | None = None
+    tell: Callable[[str], object] | None = None
 
     def __post_init__(self) -> None:
         self.desks = Desks()
         self._topologies: dict[str, Topology] = {}
         plans = self.store.rows("SELECT hash FROM specs WHERE kind='experiment'")
         shares = [(self.store.spec(row["hash"]) or {}).get("share_prefix") for row in list(plans)]
-        self._sharing = StudySharing(self.store) if True in shares else None
-        self._apart = bool(shares) and self._sharing is None
+        self._apart = bool(shares) and True not in shares
+        self.sharing = sharing_of(
+            self.store, arms=True in shares, kept=self.kept, tell=self.tell or _quiet
+        )
 
     async def run(self, row: RunRow) -> None:
         """Measures one run."""
@@ -205,7 +219,7 @@ class _Again:
             desks=self.desks,
             seed=row.seed,
             arm=row.arm if self._apart else "",
-            sharing=self._sharing,
+            sharing=self.sharing,
         )
         unit = Unit(
             id=row.unit,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from orglab.engine.run.identity import canonical
 from orglab.engine.study.word_diff import changed_words
-from orglab.results.reader import Reader
+from orglab.results.commit import StoreError
+from orglab.results.kept_calls import KeptCall, read_kept_calls
+from orglab.results.reader import Reader, study_file
 from orglab.results.records import CallRecord, RunRecord
 
-__all__ = ["Explained", "Part", "explain_call"]
+__all__ = ["Explained", "Kept", "Part", "explain_call", "explain_kept"]
 
 JSON: TypeAlias = Any
 LONGEST_CHANGE = 400
@@ -52,6 +55,20 @@ class Explained:
     parts: Sequence[Part]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kept:
+    """A call beside the nearest one that another study kept.
+
+    Attributes:
+        other: That call.
+        parts: What was asked; and the unit, the seed and all that came before, where the other
+            study is still there.
+    """
+
+    other: KeptCall
+    parts: Sequence[Part]
+
+
 def explain_call(reader: Reader, run: str, position: str) -> Explained:
     """Compares a call with the stored calls of the same role, and tells the nearest.
 
@@ -78,6 +95,55 @@ def explain_call(reader: Reader, run: str, position: str) -> Explained:
     if best is None:
         return Explained(call=call, run=record.id, other=None, other_run="", parts=())
     return Explained(call=call, run=record.id, other=best[2], other_run=best[1].id, parts=best[3])
+
+
+def explain_kept(reader: Reader, run: str, position: str, file: Path) -> Kept | None:
+    """Compares a call with those that other studies kept; None where they kept none of its role.
+
+    Args:
+        reader: The study.
+        run: The first characters of the run's id.
+        position: The call's position.
+        file: The file of kept calls.
+
+    Raises:
+        StoreError: There is no such run.
+        ValueError: It has no such call, or the file cannot be read.
+    """
+    record = reader.record(reader.find(run).id)
+    call = _call(record, position)
+    study = reader.path.resolve().parent.name
+    others = [kept for kept in read_kept_calls(file, call.role) if kept.study != study]
+    if not others:
+        return None
+    best = max(others, key=lambda kept: _alike(call, kept))
+    there = _where_kept(file, best)
+    if there is None:
+        parts = list(_asked(call, best.request))
+    else:
+        parts = list(_parts(record, call, *there))
+        parts.append(_part("arm (where arms share no calls)", there[0].arm, record.arm))
+    return Kept(other=best, parts=parts)
+
+
+def _alike(call: CallRecord, kept: KeptCall) -> tuple[bool, int]:
+    return kept.identity == call.identity, sum(part.same for part in _asked(call, kept.request))
+
+
+def _where_kept(file: Path, kept: KeptCall) -> tuple[RunRecord, CallRecord] | None:
+    """The call in the study that paid for it, or None where the study is gone."""
+    if kept.study != Path(kept.study).name:
+        return None  # a stranger's file must not lead elsewhere
+    try:
+        with Reader(study_file(file.parent / kept.study)) as other:
+            sql = """SELECT r.id, c.position FROM calls c JOIN runs r USING (run)
+                     WHERE c.identity=? AND c.superseded=0 AND c.attempts>0"""
+            for row in list(other.rows(sql, (kept.identity,))):
+                record = other.record(row["id"])
+                return record, _call(record, row["position"])
+    except StoreError:
+        return None
+    return None
 
 
 def _shares(reader: Reader) -> bool:
@@ -110,20 +176,26 @@ def _candidates(
 def _parts(
     record: RunRecord, call: CallRecord, other: RunRecord, candidate: CallRecord
 ) -> Iterator[Part]:
-    yield _part("provider", candidate.provider, call.provider)
-    yield _part("model", candidate.model, call.model)
+    there = {"provider": candidate.provider, "model": candidate.model, **candidate.request}
+    yield from _asked(call, there)
+    yield _part("seed", other.seed, record.seed)
+    yield _part("unit", other.unit, record.unit)
+    yield _part("replicate", other.replicate, record.replicate)
+    yield _part("earlier calls of the run", _earlier(other, candidate), _earlier(record, call))
+
+
+def _asked(call: CallRecord, there: Mapping[str, JSON]) -> Iterator[Part]:
+    """What was asked, part by part."""
+    yield _part("provider", there.get("provider"), call.provider)
+    yield _part("model", there.get("model"), call.model)
     for name in ("params", "tools", "schema"):
-        yield _part(name, candidate.request.get(name), call.request.get(name))
-    ours, theirs = call.request["messages"], candidate.request["messages"]
+        yield _part(name, there.get(name), call.request.get(name))
+    ours, theirs = call.request["messages"], there["messages"]
     for index in range(max(len(ours), len(theirs))):
         one = theirs[index] if index < len(theirs) else None
         two = ours[index] if index < len(ours) else None
         role = (two or one or {}).get("role", "")
         yield _part(f"message {index + 1} ({role})", _content(one), _content(two))
-    yield _part("seed", other.seed, record.seed)
-    yield _part("unit", other.unit, record.unit)
-    yield _part("replicate", other.replicate, record.replicate)
-    yield _part("earlier calls of the run", _earlier(other, candidate), _earlier(record, call))
 
 
 def _content(message: Mapping[str, JSON] | None) -> JSON:

@@ -12,12 +12,15 @@ from rich.console import Console
 from rich.progress import Progress
 
 from orglab.cli.stopping import stop_on_interrupt
+from orglab.cli.values import Cache
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.model import EvaluatorUse
 from orglab.engine.study.again import evaluate_again, evaluators_of, roles_of
-from orglab.engine.study.explain import explain_call
+from orglab.engine.study.explain import Part, explain_call, explain_kept
+from orglab.results.kept_calls import kept_calls_file
 from orglab.results.plain import visible
 from orglab.results.reader import Reader
+from orglab.results.records import CallRecord
 from orglab.results.store import Store
 from orglab.results.summary import summary
 
@@ -32,6 +35,7 @@ def evaluate(
     anew: Annotated[
         bool, typer.Option("--anew", help="Measure again what was measured before.")
     ] = False,
+    cache: Cache = True,
 ) -> None:
     """Scores stored runs, without running them again; judges' replies are kept like all others."""
     Reader(folder).close()  # says so where there is no study, and makes none
@@ -39,7 +43,7 @@ def evaluate(
     store = Store(folder)
     try:
         uses = evaluators_of(with_, roles_of(store), _sample(store))
-        looked, ended = asyncio.run(_evaluate(store, uses, with_.parent, anew, console))
+        looked, ended = asyncio.run(_evaluate(store, uses, with_.parent, anew, console, cache))
     finally:
         store.close()
     console.print(summary([folder]))
@@ -59,7 +63,12 @@ def _sample(store: Store) -> Unit:
 
 
 async def _evaluate(
-    store: Store, uses: Sequence[EvaluatorUse], folder: Path, anew: bool, console: Console
+    store: Store,
+    uses: Sequence[EvaluatorUse],
+    folder: Path,
+    anew: bool,
+    console: Console,
+    cache: bool,
 ) -> tuple[int, int]:
     stop = stop_on_interrupt(console)
     ended = sum(status != "running" for status in store.statuses().values())
@@ -72,6 +81,8 @@ async def _evaluate(
             anew=anew,
             progress=lambda done, _: bar.update(task, completed=done),
             stop=stop,
+            kept=kept_calls_file(store.path.parent) if cache else None,
+            tell=lambda words: console.print(visible(words), markup=False, highlight=False),
         )
     return looked, ended
 
@@ -85,18 +96,32 @@ def explain(
     console = Console()
     with Reader(folder) as reader:
         found = explain_call(reader, run, position)
-    console.print(
-        f"{found.call.copy}, {found.call.purpose} {found.call.visit}, identity "
-        f"{found.call.identity}",
-        markup=False,
-        highlight=False,
-    )
+        kept = explain_kept(reader, run, position, kept_calls_file(reader.path.parent))
+    call = found.call
+    _say(console, f"{call.copy}, {call.purpose} {call.visit}, identity {call.identity}")
+    _say(console, _origin(found.call))
     if found.other is None:
-        console.print("No other call of this role is stored.")
-        return
-    console.print(
-        f"nearest: run {found.other_run[:8]}, {found.other.position}", markup=False, highlight=False
-    )
-    for part in found.parts:
-        sign = "=" if part.same else "≠"
-        console.print(visible(f"{sign} {part.name} {part.change}".rstrip()), markup=False)
+        console.print("No other call of this role is stored here.")
+    else:
+        _say(console, f"nearest: run {found.other_run[:8]}, {found.other.position}")
+        _say_parts(console, found.parts)
+    if kept is not None:
+        other = kept.other
+        _say(console, f"nearest of other studies: {other.study}, paid for {other.paid}")
+        _say_parts(console, kept.parts)
+
+
+def _origin(call: CallRecord) -> str:
+    """Who paid for the reply."""
+    if call.kept:
+        return f"not paid here: taken from the study {call.kept['study']}, {call.kept['paid']}"
+    return "paid here" if call.paid else "not paid: taken from another run of this study"
+
+
+def _say_parts(console: Console, parts: Sequence[Part]) -> None:
+    for part in parts:
+        _say(console, f"{'=' if part.same else '≠'} {part.name} {part.change}".rstrip())
+
+
+def _say(console: Console, words: str) -> None:
+    console.print(visible(words), markup=False, highlight=False)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-__all__ = ["MOST_SEED", "overrides_of"]
+__all__ = ["MOST_SEED", "Cache", "overrides_of"]
 
 JSON: TypeAlias = Any
 MOST_SEED = 2**63 - 1
 """The largest root seed: it stands in a column of 64 bits."""
+Cache = Annotated[
+    bool,
+    typer.Option(
+        " /--no-cache", help="Pay for every call: take no reply from other studies, keep none."
+    ),
+]
 
 
 def overrides_of(pairs: Sequence[str]) -> dict[str, JSON]:

@@ -24,9 +24,13 @@ class Use:
         usd: US dollars of the calls whose price is known.
         unpriced: Calls whose price is not known.
         seconds: Seconds of service and waiting, added up also where calls ran side by side.
-        shared_calls: Calls whose reply was taken from the other arm, so that they were not paid.
+        shared_calls: Calls whose reply was taken from the other arm or from another study, so that
+            they were not paid.
         shared_tokens: Their tokens.
         shared_usd: Their dollars.
+        kept_calls: Those of them whose reply another study had paid for.
+        kept_tokens: Their tokens.
+        kept_usd: Their dollars.
     """
 
     calls: int = 0
@@ -37,6 +41,9 @@ class Use:
     shared_calls: int = 0
     shared_tokens: int = 0
     shared_usd: float = 0.0
+    kept_calls: int = 0
+    kept_tokens: int = 0
+    kept_usd: float = 0.0
 
     @property
     def cost(self) -> float | None:
@@ -113,8 +120,13 @@ class Costs:
 
     @property
     def shares(self) -> bool:
-        """A reply was taken from another arm."""
+        """A reply was not paid: it was taken from another arm or another study."""
         return self.total.shared_calls > 0
+
+    @property
+    def between_arms(self) -> bool:
+        """A reply was taken from another arm."""
+        return self.total.shared_calls > self.total.kept_calls
 
 
 _SQL = """
@@ -123,8 +135,11 @@ SELECT run, role, purpose='judge' AS judging, superseded>0 AS aside,
   SUM(cost_usd IS NULL AND (error IS NULL OR tokens_input+tokens_output>0)) AS unpriced,
   TOTAL(service_seconds+waiting_seconds) AS seconds,
   SUM(shared) AS shared_calls, SUM(shared*(tokens_input+tokens_output)) AS shared_tokens,
-  TOTAL(shared*cost_usd) AS shared_usd, SUM(simulated) AS simulated
-FROM (SELECT *, attempts=0 AND error IS NULL AS shared FROM calls)
+  TOTAL(shared*cost_usd) AS shared_usd, SUM(kept) AS kept_calls,
+  SUM(kept*(tokens_input+tokens_output)) AS kept_tokens, TOTAL(kept*cost_usd) AS kept_usd,
+  SUM(simulated) AS simulated
+FROM (SELECT *, attempts=0 AND error IS NULL AS shared,
+  attempts=0 AND error IS NULL AND json_extract(reply, '$.kept') IS NOT NULL AS kept FROM calls)
 GROUP BY run, role, judging, aside ORDER BY run, role
 """
 

@@ -82,6 +82,9 @@ def _use(use: Use) -> dict[str, JSON]:
         "unpriced_calls": use.unpriced,
         "seconds": use.seconds,
         "shared_calls": use.shared_calls,
+        "kept_calls": use.kept_calls,
+        "kept_tokens": use.kept_tokens,
+        "kept_usd": use.kept_usd,
         "net_tokens": use.net_tokens,
         "net_cost_usd": use.net_cost,
     }

@@ -34,9 +34,18 @@ def total_words(findings: Findings) -> str:
     judging = sum(arm.judging.tokens for arm in findings.costs.arms.values())
     if judging:
         words += f", {percent(judging / max(total.tokens, 1))} of them for judging"
-    if findings.costs.shares:
-        words += f"; {total.shared_tokens:,} tokens were shared between arms and paid once"
+    if findings.costs.between_arms:
+        shared = total.shared_tokens - total.kept_tokens
+        words += f"; {shared:,} tokens were shared between arms and paid once"
+    if total.kept_calls:
+        words += (
+            f"; {total.kept_tokens:,} tokens{_paid_before(total)} had been paid by other studies"
+        )
     return words
+
+
+def _paid_before(total: Use) -> str:
+    return f" ({money(total.kept_usd)})" if total.kept_usd else ""
 
 
 def costs_part(findings: Findings) -> Section:
@@ -50,11 +59,16 @@ def costs_part(findings: Findings) -> Section:
             "counts, however it ended; calls that a retry put aside stand apart."
         )
     ]
-    if costs.shares:
+    if costs.between_arms:
         notes.append(
             "Arms shared calls until they diverged. Each arm's figures hold shared calls in full, "
             "as if it had run alone; net figures hold what was paid, and the arm that asked first "
             "paid."
+        )
+    if costs.total.kept_calls:
+        notes.append(
+            f"The replies of {amount(costs.total.kept_calls, 'call')} were taken from other studies "
+            "that had asked the same: the figures hold them in full, net figures without them."
         )
     if costs.total.unpriced:
         notes.append(

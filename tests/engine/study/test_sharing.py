@@ -418,13 +418,13 @@ async def test_who_waits_is_told(tmp_path: Path) -> None:
     """Of many that ask alike one makes the call; where it has none to share, the next does."""
     store = Store(tmp_path)
     sharing = StudySharing(store)
-    assert await sharing.claim("id") is None
-    waiting = [asyncio.create_task(sharing.claim("id")) for _ in range(3)]
+    assert await sharing.claim("id", dict, keeps=False) is None
+    waiting = [asyncio.create_task(sharing.claim("id", dict, keeps=False)) for _ in range(3)]
     await asyncio.sleep(0)
-    sharing.publish("id", None)
+    sharing.publish("id", None, keeps=False)
     done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     assert [task.result() for task in done] == [None]
-    sharing.publish("id", {"text": "said"})
+    sharing.publish("id", {"text": "said"}, keeps=False)
     assert [await task for task in pending] == [{"text": "said"}] * 2
     store.close()
 
