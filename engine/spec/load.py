@@ -23,7 +23,7 @@ from orglab.engine.spec.normal import normal_form
 from orglab.engine.spec.override import apply_overrides
 from orglab.engine.spec.patch import patched
 from orglab.engine.spec.plugins import WEIGHTS, PluginCheck, evaluator_places, spread
-from orglab.engine.spec.schema import KINDS, NOT_YET
+from orglab.engine.spec.schema import KINDS
 from orglab.engine.spec.shape import shape_problems
 from orglab.engine.spec.sound import sound_parts
 from orglab.engine.spec.source import Sources
@@ -183,8 +183,6 @@ class _Loading:
         kind = data.get("kind")
         if isinstance(kind, str) and kind in KINDS and kind != "topology":
             wrong = f"this is of kind {kind}, and a topology is wanted here"
-            if kind in NOT_YET:
-                wrong = f"the kind {kind} is not runnable yet in this version"
             self.problems.append(Problem(path=("kind",), wrong=wrong))
             return str(kind)
         if "kind" not in data:

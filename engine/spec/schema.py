@@ -7,27 +7,20 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, TypeAlias
 
-__all__ = ["KINDS", "NOT_YET", "definition", "schema"]
+__all__ = ["KINDS", "definition", "schema"]
 
 JSON: TypeAlias = Any
 
 KINDS: Final = ("topology", "experiment", "sweep")
 """Every kind of document that the language knows."""
 
-NOT_YET: Final = frozenset({"sweep"})
-"""Kinds that this version knows but cannot run."""
-
 
 def schema(kind: str) -> dict[str, JSON]:
     """The JSON Schema 2020-12 of documents of ``kind``.
 
     Raises:
-        ValueError: The kind is unknown, or this version cannot run it yet.
+        ValueError: The kind is unknown.
     """
-    if kind in NOT_YET:
-        raise ValueError(
-            f"the kind {kind} is not runnable yet in this version, so it has no schema"
-        )
     if kind not in KINDS:
         raise ValueError(f"there is no kind {kind!r}; there are: {', '.join(KINDS)}")
     text = files("orglab.engine.schemas").joinpath(f"{kind}.schema.json").read_text("utf-8")
@@ -37,9 +30,12 @@ def schema(kind: str) -> dict[str, JSON]:
 
 @cache
 def _definitions() -> dict[str, JSON]:
-    topology, experiment = schema("topology"), schema("experiment")
-    whole = {key: value for key, value in experiment.items() if not key.startswith("$")}
-    return {**experiment["$defs"], **topology["$defs"], "experiment": whole}
+    found: dict[str, JSON] = {}
+    for kind in ("sweep", "experiment"):
+        document = schema(kind)
+        whole = {key: value for key, value in document.items() if not key.startswith("$")}
+        found |= {**document["$defs"], kind: whole}
+    return found | schema("topology")["$defs"]
 
 
 def definition(name: str) -> dict[str, JSON]:

@@ -22,11 +22,18 @@ def test_its_derived_part_is_up_to_date() -> None:
     assert with_changes(schema("topology")) == schema("topology")
 
 
-@pytest.mark.parametrize("kind", ["sweep"])
-def test_other_kinds_have_none_yet(kind: str) -> None:
-    """The message says why."""
-    with pytest.raises(ValueError, match=f"{kind} is not runnable yet"):
-        schema(kind)
+@pytest.mark.parametrize("kind", ["experiment", "sweep"])
+def test_other_kinds_are_json_schemas_too(kind: str) -> None:
+    """Every kind fits the metaschema."""
+    Draft202012Validator.check_schema(schema(kind))
+
+
+def test_sweeps_name_their_units_as_experiments_do() -> None:
+    """What two schemas both define is the same."""
+    sweep, experiment = schema("sweep")["$defs"], schema("experiment")["$defs"]
+    assert {name: sweep[name] for name in ("units", "pairing")} == {
+        name: experiment[name] for name in ("units", "pairing")
+    }
 
 
 def test_unknown_kinds_are_named() -> None:

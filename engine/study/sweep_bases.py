@@ -1,0 +1,118 @@
+"""What a sweep varies: the teams of its base, as they stand before anything is varied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.check import check_file
+from orglab.engine.graph.team import Team
+from orglab.engine.spec.confine import content_hash
+from orglab.engine.spec.fault import Fault, Problem, SpecError
+from orglab.engine.spec.marks import Marks
+from orglab.engine.study.design import Experiment
+from orglab.engine.study.experiment import load_experiment
+from orglab.engine.study.ready import evaluator_problems, files_read
+
+__all__ = ["Bases", "experiment_bases", "topology_bases"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bases:
+    """The teams of a base.
+
+    Attributes:
+        files: Arm -> its file, as faults show it; "" is the arm of a topology.
+        overrides: Arm -> what the base sets in that file by path.
+        teams: Arm -> the team.
+        read: SHA-256 of each file that evaluators read.
+        experiment: The base, where it is an experiment.
+    """
+
+    files: Mapping[str, Path]
+    overrides: Mapping[str, Mapping[str, JSON]]
+    teams: Mapping[str, Team]
+    read: Mapping[str, str]
+    experiment: Experiment | None = None
+
+
+def experiment_bases(
+    path: Path, *, models: Path | None, overrides: Mapping[str, JSON], seed: int | None
+) -> tuple[Bases | None, Sequence[Fault]]:
+    """The arms of an experiment, or its faults."""
+    try:
+        experiment = load_experiment(path, models=models, overrides=overrides, seed=seed)
+    except SpecError as error:
+        return None, error.faults
+    evaluators = experiment.document.get("evaluators", [])
+    files: dict[str, Path] = {}
+    sets: dict[str, Mapping[str, JSON]] = {}
+    for name, arm in experiment.document["arms"].items():
+        files[name] = path.parent / (arm if isinstance(arm, str) else arm["base"])
+        own = {} if isinstance(arm, str) else arm.get("set", {})
+        sets[name] = {**own, **overrides, "evaluators": evaluators}
+    found = Bases(
+        files=files,
+        overrides=sets,
+        teams=experiment.arms,
+        read=experiment.read,
+        experiment=experiment,
+    )
+    return found, ()
+
+
+def topology_bases(
+    path: Path,
+    *,
+    models: Path | None,
+    overrides: Mapping[str, JSON],
+    evaluators: JSON | None,
+    marks: Marks,
+    tell: Callable[[Problem], object],
+) -> tuple[Bases | None, Sequence[Fault]]:
+    """A team, or its faults; faults of the sweep's own evaluators are told in the sweep.
+
+    Args:
+        path: The team's file.
+        models: A catalogue in place of its models.
+        overrides: Values by path.
+        evaluators: The sweep's evaluators, or None: the team's own.
+        marks: Where the sweep's values were written.
+        tell: Is told of faults of the sweep.
+    """
+    sets = dict(overrides) if evaluators is None else {**overrides, "evaluators": evaluators}
+    checked = check_file(path, overrides=sets, models=models)
+    faults = [_moved(fault, marks) for fault in checked.faults]
+    if checked.team is None:
+        return None, faults
+    for problem in evaluator_problems(checked.team):
+        if evaluators is not None:
+            tell(problem)
+        else:
+            faults.append(checked.loaded.locate(problem))
+    named, folder = files_read(checked.team), checked.team.topology.folder
+    if (
+        evaluators is not None
+        and named
+        and path.parent.resolve() != Path(marks.root.mark.file).parent.resolve()
+    ):
+        wrong = f"evaluators read {', '.join(named)}, which would be looked for beside the base"
+        tell(Problem(path=("base",), wrong=wrong, cure="keep base and sweep in one folder"))
+    found = Bases(
+        files={"": path},
+        overrides={"": sets},
+        teams={"": checked.team},
+        read={name: content_hash(folder / name) for name in named},
+    )
+    return found, faults
+
+
+def _moved(fault: Fault, marks: Marks) -> Fault:
+    if fault.file != "--set evaluators":
+        return fault
+    mark = marks.value(fault.problem.path)
+    return Fault(file=mark.file, line=mark.line, column=mark.column, problem=fault.problem)
