@@ -343,9 +343,9 @@ class _Place:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._settle()
         if self._line is not None and self._ticket is not None:
             self._line.leave(self._ticket, self._outcome)
-        self._settle()
 
     def send(self) -> None:
         """From now on the server may count it; how many tokens is not known until it ends."""

@@ -93,11 +93,11 @@ class Line:
         loop = asyncio.get_running_loop()
         before = (self._limiter.limit, self._limiter.cuts)
         self._limiter.end(sent, outcome, loop.time())
+        self._let_in(loop)
         if self._limiter.cuts > before[1]:
             self._say("cut: the server refused a call for the rate")
         elif self._limiter.limit >= max(self._told * NEWS, before[0] + 1):
             self._say("grew: all places were taken, and calls were answered")
-        self._let_in(loop)
 
     def pause(self, seconds: float) -> None:
         """Lets no call of the account begin for a while."""

@@ -18,7 +18,15 @@ from orglab.results.records import Event, RunRecord, RunStatus, Scale, Score
 from orglab.results.rows import blob_hashes, entry_of_row, event_of_row
 from orglab.results.schema import APPLICATION, FORMAT
 
-__all__ = ["Evaluation", "Reader", "RunRow", "check_format", "score_of_row", "study_file"]
+__all__ = [
+    "Evaluation",
+    "LimitRow",
+    "Reader",
+    "RunRow",
+    "check_format",
+    "score_of_row",
+    "study_file",
+]
 
 JSON: TypeAlias = Any
 
@@ -114,6 +122,25 @@ class Evaluation:
     arguments: str
     scores: tuple[Score, ...]
     error: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LimitRow:
+    """How many calls an account might have under way at once, from a moment on.
+
+    Attributes:
+        session: Number of the process that learned it.
+        at: When (UTC, ISO 8601).
+        account: The server's address and the name of the variable that holds the key.
+        limit: Calls at once.
+        why: What changed it, in words.
+    """
+
+    session: int
+    at: str
+    account: str
+    limit: int
+    why: str
 
 
 _RUN_COLUMNS = ", ".join(field.name for field in fields(RunRow))
@@ -295,6 +322,18 @@ class Reader:
             texts = self.blobs(blob_hashes(iter(rows))) if table == "calls" else {}
             found += [entry_of_row(table, row, texts) for row in rows]
         return sorted(found, key=lambda entry: position_key(entry.position))
+
+    def limit_changes(self) -> list[LimitRow]:
+        """How the limits of accounts changed, in order; none in a file of an early format."""
+        self._settle()
+        known = "SELECT 1 FROM sqlite_master WHERE type='table' AND name='limits'"
+        if next(self.rows(known), None) is None:
+            return []
+        sql = "SELECT session, at, account, lim, why FROM limits ORDER BY rowid"
+        return [
+            LimitRow(session=session, at=at, account=account, limit=limit, why=why)
+            for session, at, account, limit, why in self.rows(sql)
+        ]
 
     def evaluations(self, run_id: str | None = None) -> Iterator[Evaluation]:
         """What evaluators made of one run, or of every run."""

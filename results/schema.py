@@ -15,6 +15,10 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE sessions (
   session INTEGER PRIMARY KEY, opened TEXT NOT NULL, versions TEXT NOT NULL
 );
+CREATE TABLE limits (
+  session INTEGER NOT NULL, at TEXT NOT NULL, account TEXT NOT NULL, lim INTEGER NOT NULL,
+  why TEXT NOT NULL
+);
 CREATE TABLE specs (
   hash TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, normal TEXT NOT NULL,
   added TEXT NOT NULL
@@ -92,6 +96,7 @@ def _insert(table: str, columns: int, verb: str = "INSERT") -> str:
 
 
 STATEMENTS = {
+    "limit": _insert("limits", 5),
     "spec": _insert("specs", 5, "INSERT OR IGNORE"),
     "blob": "INSERT OR IGNORE INTO blobs (hash, text) VALUES (?, ?)",
     "run": f"INSERT INTO runs ({_RUN_COLUMNS}) VALUES ({','.join('?' * 12)})",  # noqa: S608 - constants

@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from orglab.providers.line import LimitChange
 from orglab.providers.registry import Group, plugin_names, plugin_version
 from orglab.results.commit import GroupCommit, Row, StoreError
 from orglab.results.jsontext import digest, dumps, plain_text
@@ -60,6 +61,7 @@ class Store(Reader):
         self.commits = GroupCommit(self._connection)
         self._closed = False
         self._known: dict[str, None] = {}
+        self._session = self._largest("session", "sessions")
         self._next_run = self._largest("run", "runs") + 1
         self._journals: dict[str, RunJournal] = {}
 
@@ -128,6 +130,12 @@ class Store(Reader):
     def add_spec(self, spec_hash: str, *, kind: str, name: str, normal: Mapping[str, JSON]) -> None:
         """Freezes a spec under its hash; durable with the next commit. The first one stays."""
         self.commits.add("spec", [(spec_hash, kind, name, dumps(normal), _now())])
+
+    def add_limit_change(self, change: LimitChange) -> None:
+        """Keeps how the limit of an account changed; durable with the next commit."""
+        at = datetime.fromtimestamp(change.at, UTC)
+        texts = (plain_text(change.account), change.limit, plain_text(change.why))
+        self.commits.add("limit", [(self._session, _iso(at), *texts)])
 
     def open_run(
         self,
@@ -334,7 +342,11 @@ def _score_row(score: Score) -> Row:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return _iso(datetime.now(UTC))
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def versions() -> dict[str, JSON]:
