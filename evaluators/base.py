@@ -21,6 +21,7 @@ from orglab.results.records import Output, RunRecord, Scale, Score
 
 __all__ = [
     "JSON",
+    "AskFunction",
     "Context",
     "EvaluationError",
     "Evaluator",
@@ -65,7 +66,15 @@ class Context(Protocol):
             EvaluationError: It cannot be read.
         """
 
-    async def ask(
+    @property
+    def ask(self) -> AskFunction:
+        """Asks a model."""
+
+
+class AskFunction(Protocol):
+    """Asks a model."""
+
+    async def __call__(
         self,
         model: Mapping[str, JSON],
         *,

@@ -18,6 +18,7 @@ from orglab.engine.study.batch import Arm, Batch, Progress, Tally, run_batch
 from orglab.engine.study.session import in_here, load_team, open_study, study_folder
 from orglab.engine.study.units import UnitError, read_units, unit_of
 from orglab.providers.base import Provider
+from orglab.results.kept_calls import kept_calls_file
 from orglab.results.reader import Reader
 from orglab.results.records import RunRecord, Score
 
@@ -100,6 +101,7 @@ def run(
     retry_failed: bool = False,
     providers: Mapping[str, Provider] | None = None,
     at_once: int | None = None,
+    cache: bool = True,
     progress: Progress | None = None,
 ) -> Study:
     """Runs a team and keeps everything; the same call again goes on where it stopped.
@@ -114,6 +116,8 @@ def run(
         retry_failed: Failed runs are tried again.
         providers: Providers in place of the spec's, by alias; ``*`` serves any other.
         at_once: Runs under way at once.
+        cache: Replies that other studies beside this one paid for are taken from them, and this
+            one's are kept for others; not those of simulated or scripted models.
         progress: Called after each run.
 
     Raises:
@@ -131,6 +135,7 @@ def run(
         retry_failed=retry_failed,
         providers=providers,
         at_once=at_once,
+        cache=cache,
         progress=progress,
     )
     return _waited_for(work)
@@ -157,6 +162,7 @@ async def run_async(
     retry_failed: bool = False,
     providers: Mapping[str, Provider] | None = None,
     at_once: int | None = None,
+    cache: bool = True,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
 ) -> Study:
@@ -170,6 +176,7 @@ async def run_async(
         seed=seed,
         retry_failed=retry_failed,
         providers=providers or {},
+        kept=kept_calls_file(folder) if cache else None,
         at_once=at_once,
     )
     store = open_study(folder, compiled)

@@ -74,6 +74,7 @@ def completion_body(completion: Completion) -> dict[str, JSON]:
         "service_seconds": completion.service_seconds,
         "waiting_seconds": completion.waiting_seconds,
         "attempts": completion.attempts,
+        "cut": completion.cut,
         "simulated": completion.simulated,
         "logprobs": completion.logprobs,
         "notes": list(completion.notes),
@@ -119,6 +120,9 @@ def call_record(entry: Entry) -> CallRecord:
         service_seconds=body.get("service_seconds", 0.0),
         waiting_seconds=body.get("waiting_seconds", 0.0),
         attempts=body.get("attempts", 0),
+        cut=body.get("cut", 0),
+        reserved_usd=body.get("reserved_usd"),
+        kept=body.get("kept"),
         simulated=body.get("simulated", False),
         error=body.get("error"),
         logprobs=body.get("logprobs"),
@@ -147,8 +151,9 @@ def tool_record(entry: Entry) -> ToolCallRecord:
 def entry_of_call(record: CallRecord) -> Entry:
     """The entry whose record ``record`` is."""
     own = ("copy", "role", "purpose", "visit", "text", "reasoning", "stop", "read", "cost_usd")
-    more = ("service_seconds", "waiting_seconds", "attempts", "simulated", "error", "logprobs")
-    body = {name: getattr(record, name) for name in own + more}
+    more = ("service_seconds", "waiting_seconds", "attempts", "cut", "reserved_usd")
+    flags = ("simulated", "error", "logprobs")
+    body = {name: getattr(record, name) for name in own + more + flags}
     body |= {
         "request": {"provider": record.provider, "model": record.model, **record.request},
         "model": record.served,
@@ -156,6 +161,8 @@ def entry_of_call(record: CallRecord) -> Entry:
         "tool_calls": list(record.tool_calls),
         "notes": list(record.notes),
     }
+    if record.kept is not None:
+        body["kept"] = dict(record.kept)
     return Entry(position=record.position, kind="call", identity=record.identity, body=body)
 
 

@@ -10,11 +10,21 @@ from orglab.results.entries import records_of
 from orglab.results.journal import Entry
 from orglab.results.records import Event, Output, RunRecord, Verdict
 
-__all__ = ["answering", "outputs_of", "run_record", "together", "verdicts_of"]
+__all__ = ["answering", "closing_uses", "outputs_of", "run_record", "together", "verdicts_of"]
 
 JSON: TypeAlias = Any
 
 _VERDICT_FIELDS = frozenset(field.name for field in fields(Verdict))
+
+
+def closing_uses(events: Iterable[Event]) -> list[str]:
+    """The link of each use of a closing link, in order; copies that deliver together share a use."""
+    uses = {
+        (event.body["link"], event.body["use"]): None
+        for event in events
+        if event.kind == "delivered" and "use" in event.body
+    }
+    return [link for link, _ in uses]
 
 
 class _Fates:

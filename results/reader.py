@@ -17,6 +17,7 @@ from orglab.results.jsontext import loads
 from orglab.results.records import Event, RunRecord, RunStatus, Scale, Score
 from orglab.results.rows import blob_hashes, entry_of_row, event_of_row
 from orglab.results.schema import APPLICATION, FORMAT
+from orglab.results.upgrade import upgrade
 
 __all__ = [
     "Evaluation",
@@ -152,7 +153,7 @@ def study_file(place: Path) -> Path:
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuses files that are no studies, or of a later format.
+    """Refuses files that are no studies, or of a later format; brings older ones to today's.
 
     Raises:
         StoreError: It is one of these.
@@ -166,6 +167,8 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} has format {version}, and this orglab reads formats up to {FORMAT}; "
             "install a newer orglab"
         )
+    if version < FORMAT:
+        upgrade(path)
 
 
 class Reader:

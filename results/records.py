@@ -141,10 +141,14 @@ class CallRecord:
         service_seconds: Seconds of service.
         waiting_seconds: Seconds of waiting.
         attempts: Requests sent for it.
+        cut: Of them, those that the server may have billed unknown to us.
+        reserved_usd: The most US dollars that those can have cost; None where that is unknown.
         simulated: No language model wrote it.
         error: ``{kind, message}`` where the call gave no answer, else None.
         logprobs: Where the provider gave them.
         notes: What was changed on the way.
+        kept: Where the reply comes from when another study had paid for it: ``{study, paid}``.
+            ``attempts`` is 0 then, as it is (with no ``kept``) where another run of this study paid.
     """
 
     position: str
@@ -171,6 +175,14 @@ class CallRecord:
     error: Mapping[str, JSON] | None = None
     logprobs: JSON = None
     notes: Sequence[str] = ()
+    cut: int = 0
+    reserved_usd: float | None = None
+    kept: Mapping[str, JSON] | None = None
+
+    @property
+    def paid(self) -> bool:
+        """A request was sent for it: the reply was not taken from another run or study."""
+        return self.attempts > 0 or self.error is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

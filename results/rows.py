@@ -41,6 +41,8 @@ _CALL_COLUMNS: Mapping[str, JSON] = {
     "service_seconds": 0.0,
     "waiting_seconds": 0.0,
     "attempts": 0,
+    "cut": 0,
+    "reserved_usd": None,
     "simulated": False,
     "request": {},
 }
@@ -110,6 +112,7 @@ def _call_row(run: int, entry: Entry, keep: BlobKeeper) -> Row:
     body = entry.body
     get, request, usage = body.get, body.get("request") or {}, body.get("usage") or {}
     error, cost, seed = get("error"), get("cost_usd"), request.get("seed")
+    reserved = get("reserved_usd")
     tools, schema = request.get("tools"), request.get("schema")
     return (
         run,
@@ -137,6 +140,8 @@ def _call_row(run: int, entry: Entry, keep: BlobKeeper) -> Row:
         keep(tools) if tools else None,
         None if schema is None else keep(schema),
         dumps({key: value for key, value in body.items() if key not in _CALL_COLUMNS}),
+        _integer(get("cut", 0), "cut"),
+        None if reserved is None else _number(reserved, "reserved_usd"),
     )
 
 
@@ -184,7 +189,17 @@ def _decision_body(row: sqlite3.Row, _: Texts) -> dict[str, JSON]:
 
 def _call_body(row: sqlite3.Row, texts: Texts) -> dict[str, JSON]:
     usage = ("tokens_input", "tokens_output", "tokens_cached", "tokens_reasoning")
-    own = ("copy", "role", "purpose", "visit", "stop", "cost_usd", "attempts")
+    own = (
+        "copy",
+        "role",
+        "purpose",
+        "visit",
+        "stop",
+        "cost_usd",
+        "attempts",
+        "cut",
+        "reserved_usd",
+    )
     return {
         "request": _request(row, texts),
         **{name: row[name] for name in (*own, "service_seconds", "waiting_seconds")},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["APPLICATION", "DDL", "FORMAT", "STATEMENTS"]
 
-FORMAT = 1
+FORMAT = 2
 """``PRAGMA user_version``: grows when the tables change their meaning."""
 
 APPLICATION = 0x6F72676C
@@ -58,7 +58,8 @@ CREATE TABLE calls (
   cost_usd REAL, service_seconds REAL NOT NULL, waiting_seconds REAL NOT NULL,
   attempts INTEGER NOT NULL, simulated INTEGER NOT NULL,
   seed INTEGER, params TEXT NOT NULL, messages TEXT NOT NULL, tools TEXT, schema TEXT,
-  reply TEXT NOT NULL, UNIQUE (run, position, superseded)
+  reply TEXT NOT NULL, cut INTEGER NOT NULL DEFAULT 0, reserved_usd REAL,
+  UNIQUE (run, position, superseded)
 );
 CREATE INDEX calls_by_identity ON calls (identity);
 CREATE TABLE tool_calls (
@@ -101,7 +102,7 @@ STATEMENTS = {
     "blob": "INSERT OR IGNORE INTO blobs (hash, text) VALUES (?, ?)",
     "run": f"INSERT INTO runs ({_RUN_COLUMNS}) VALUES ({','.join('?' * 12)})",  # noqa: S608 - constants
     "attempt": _insert("attempts", 6),
-    "call": _insert("calls", 28),
+    "call": _insert("calls", 30),
     "tool": _insert("tool_calls", 15),
     "decision": _insert("decisions", 5),
     "event": _insert("events", 5, "INSERT OR REPLACE"),

@@ -68,10 +68,10 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
     "calls": _table(
         _RUN + "position identity copy role purpose visit provider model served stop error "
         "tokens_input tokens_output tokens_cached tokens_reasoning cost_usd service_seconds "
-        "waiting_seconds attempts simulated seed params messages tools schema text reasoning more",
+        "waiting_seconds attempts cut reserved_usd simulated seed params messages tools schema text reasoning more",
         integer="replicate visit tokens_input tokens_output tokens_cached tokens_reasoning "
-        "attempts seed",
-        number="cost_usd service_seconds waiting_seconds",
+        "attempts cut seed",
+        number="cost_usd reserved_usd service_seconds waiting_seconds",
         boolean="simulated",
         json="params messages more",
     ),

@@ -15,12 +15,18 @@ from orglab.engine.spec.confine import FileRefused, read_limited
 from orglab.engine.spec.model import EvaluatorUse
 from orglab.engine.spec.yaml_reader import read_bytes
 from orglab.engine.tools.make import make, make_plugin
-from orglab.evaluators.base import EvaluationError, Evaluator, OutputEvaluator, ToolFunction
+from orglab.evaluators.base import (
+    AskFunction,
+    EvaluationError,
+    Evaluator,
+    OutputEvaluator,
+    ToolFunction,
+)
 from orglab.providers.base import ToolError
 from orglab.results.journal import Entry, Journal
 from orglab.results.records import Output
 
-__all__ = ["Asks", "CheckRunner", "EvaluationContext", "HasUnit", "make_evaluator"]
+__all__ = ["CheckRunner", "EvaluationContext", "HasUnit", "make_evaluator"]
 
 JSON: TypeAlias = Any
 
@@ -37,21 +43,8 @@ class HasUnit(Protocol):
         """Its other columns."""
 
 
-class Asks(Protocol):
-    """Asks models for an evaluator."""
-
-    async def ask(
-        self,
-        model: Mapping[str, JSON],
-        *,
-        folder: Path,
-        system: str,
-        prompt: str,
-        schema: Mapping[str, JSON] | None,
-        name: str,
-        repeat: int,
-    ) -> JSON:
-        """One call, with repair, price and record."""
+async def _no_question(*_: JSON, **__: JSON) -> JSON:
+    raise EvaluationError("a check cannot ask a model; let the superior judge")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,13 +54,13 @@ class EvaluationContext:
     Attributes:
         inputs: The unit's inputs.
         extra: The unit's other columns.
-        asker: Asks models; None for checks, which look at an output while its run goes on.
+        ask: Asks models; refuses for checks, which look at an output while its run goes on.
         read: Digest of each document that was read, by its path.
     """
 
     inputs: Mapping[str, JSON]
     extra: Mapping[str, JSON]
-    asker: Asks | None = None
+    ask: AskFunction = _no_question
     read: dict[Path, str] = field(default_factory=dict)
 
     def document(self, path: Path) -> JSON:
@@ -87,34 +80,6 @@ class EvaluationContext:
         if document.faults:
             raise EvaluationError("; ".join(str(fault) for fault in document.faults))
         return document.data
-
-    async def ask(
-        self,
-        model: Mapping[str, JSON],
-        *,
-        folder: Path,
-        system: str,
-        prompt: str,
-        schema: Mapping[str, JSON] | None,
-        name: str,
-        repeat: int = 0,
-    ) -> JSON:
-        """Asks a model.
-
-        Raises:
-            EvaluationError: No readable reply; or this is a check.
-        """
-        if self.asker is None:
-            raise EvaluationError("a check cannot ask a model; let the superior judge")
-        return await self.asker.ask(
-            model,
-            folder=folder,
-            system=system,
-            prompt=prompt,
-            schema=schema,
-            name=name,
-            repeat=repeat,
-        )
 
     def tool(self, use: str, settings: Mapping[str, JSON]) -> ToolFunction:
         """An installed tool; paths in its settings are those that the engine gave.

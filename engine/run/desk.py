@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from orglab.engine.run.identity import seat_digest
 from orglab.engine.spec.confine import content_hash
 from orglab.engine.spec.model import Model
-from orglab.providers.base import Provider
+from orglab.providers.base import Provider, Request, TokenUsage
+from orglab.providers.caller import Caller, LimitChange, Lines
+from orglab.providers.default_prices import default_price
+from orglab.providers.pricing import Price, cost, most_cost
 from orglab.providers.registry import load_plugin
 
 __all__ = ["Desk", "Desks", "Seat"]
@@ -25,7 +27,8 @@ class Seat:
     Attributes:
         model: The model's entry in the spec.
         provider: The provider.
-        slots: Bounds the calls under way at once.
+        caller: Asks it: in its turn, and again where waiting cures a fault.
+        price: What it costs, written or known; None: unknown, or nothing where ``free``.
         params: What is sent: the written parameters less ``seed``, which is mixed into the
             derived one by the identity of the call.
         digest: Digest of who is asked and how.
@@ -33,23 +36,41 @@ class Seat:
 
     model: Model
     provider: Provider
-    slots: asyncio.Semaphore
+    caller: Caller
+    price: Price | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     digest: str = ""
+
+    def cost(self, usage: TokenUsage) -> float | None:
+        """US dollars of a call; None: unknown."""
+        if self.price is None and self.provider.free:
+            return 0.0
+        return cost(usage, self.price)
+
+    def most(self, request: Request) -> float | None:
+        """US dollars: the most that one sending of a request can cost; None: unknown."""
+        if self.price is None and self.provider.free:
+            return 0.0
+        return most_cost(request, self.price, request.params.get("max_output_tokens"))
 
 
 class Desk:
     """Makes the providers of a spec when they are first needed, and closes them at the end."""
 
     def __init__(
-        self, models: Mapping[str, Model], providers: Mapping[str, Provider] | None = None
+        self,
+        models: Mapping[str, Model],
+        providers: Mapping[str, Provider] | None = None,
+        lines: Lines | None = None,
     ) -> None:
         """Makes a desk.
 
         Args:
             models: The spec's models by alias.
             providers: Providers to use in place of the spec's, by alias; ``*`` serves any other.
+            lines: The lines to accounts, where other desks use them too.
         """
+        self._lines = lines or Lines()
         self._models = dict(models)
         self._given = dict(providers or {})
         self._seats: dict[str, Seat] = {}
@@ -75,11 +96,12 @@ class Desk:
             kind: type[Provider] = load_plugin("orglab.providers", model.provider)
             provider = kind.from_spec(model.model, model.options)
             self._made.append(provider)
-        at_once = model.max_concurrency or provider.default_concurrency
         return Seat(
             model=model,
             provider=provider,
-            slots=asyncio.Semaphore(at_once),
+            caller=self._caller(model, provider),
+            price=model.price
+            or default_price(model.provider, model.model, model.options.get("base_url")),
             params={name: value for name, value in model.params.items() if name != "seed"},
             digest=seat_digest(
                 provider=model.provider,
@@ -88,6 +110,17 @@ class Desk:
                 options=_known_by(model),
                 params=model.params,
             ),
+        )
+
+    def _caller(self, model: Model, provider: Provider) -> Caller:
+        return self._lines.caller(
+            provider,
+            alias=model.alias,
+            max_concurrency=model.max_concurrency,
+            requests_per_minute=model.requests_per_minute,
+            tokens_per_minute=model.tokens_per_minute,
+            timeout_seconds=model.timeout_seconds,
+            faults=model.faults,
         )
 
     async def aclose(self) -> None:
@@ -116,13 +149,19 @@ def _known_by(model: Model) -> dict[str, object]:
 class Desks:
     """Desks of several teams: models with the same entry share one provider and its slots."""
 
-    def __init__(self, providers: Mapping[str, Provider] | None = None) -> None:
+    def __init__(
+        self,
+        providers: Mapping[str, Provider] | None = None,
+        tell: Callable[[LimitChange], None] | None = None,
+    ) -> None:
         """Makes none yet.
 
         Args:
             providers: Providers to use in place of the specs', by alias; ``*`` serves any other.
+            tell: Is told how the limit of calls at once of an account changes.
         """
         self._providers = providers
+        self._lines = Lines(tell=tell)
         self._desks: list[tuple[dict[str, Model], Desk]] = []
 
     def of(self, models: Mapping[str, Model]) -> Desk:
@@ -132,7 +171,7 @@ class Desks:
                 known.update(models)
                 desk.know(models)
                 return desk
-        desk = Desk(models, self._providers)
+        desk = Desk(models, self._providers, self._lines)
         self._desks.append((dict(models), desk))
         return desk
 

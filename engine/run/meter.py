@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orglab.engine.spec.model import Limits
 
 __all__ = ["LimitReached", "Meter", "Spent"]
+
+
+ROUNDING = 1e-9
+"""US dollars by which sums of floating point numbers may be off."""
 
 
 class LimitReached(Exception):
@@ -56,11 +60,38 @@ class Meter:
         self._limits = limits
         self._limited = (limits.tokens, limits.cost_usd, limits.seconds) != (None, None, None)
 
+    @property
+    def limits_cost(self) -> bool:
+        """Whether the run has a limit of money."""
+        return self._limits.cost_usd is not None
+
     def turns_left(self, wanted: int) -> int:
         """How many of ``wanted`` turns the limit allows."""
         if self._limits.turns is None:
             return wanted
         return max(0, min(wanted, self._limits.turns - self.turns))
+
+    def allowances(self, first: Sequence[float]) -> list[float]:
+        """What each turn of a tick may cost in all, so that together they stay within the limit.
+
+        Turns run side by side, and none looks at what another used. In declared order each is given
+        the most that its first call can cost while that fits; what is left over is parted equally.
+
+        Args:
+            first: US dollars: the most that the first call of each turn can cost.
+
+        Returns:
+            US dollars; infinite where no limit is set; -1 for a turn whose first call does not fit.
+        """
+        limit = self._limits.cost_usd
+        left = float("inf") if limit is None else limit - self.spent.cost_usd
+        admitted: list[bool] = []
+        for most in first:
+            fits = most <= left + ROUNDING and all(admitted)
+            admitted.append(fits)
+            left -= most if fits else 0.0
+        share = max(0.0, left) / max(1, sum(admitted))
+        return [most + share if fits else -1.0 for most, fits in zip(first, admitted, strict=True)]
 
     def begin_review(self) -> None:
         """Counts the turn of a review.

@@ -30,7 +30,7 @@ from orglab.engine.run.turn import Sharing, Turn, TurnRunner
 from orglab.engine.spec.confine import confined_file
 from orglab.engine.spec.model import AuthorityLink
 from orglab.providers.reply import Reading
-from orglab.results.history import together
+from orglab.results.history import closing_uses, together
 from orglab.results.journal import Journal
 from orglab.results.records import Event, Output, Verdict
 
@@ -92,12 +92,7 @@ class Outcome:
     @property
     def loops(self) -> int:
         """Verdicts that obliged, and uses of closing links."""
-        uses = {
-            (event.body["link"], event.body["use"])
-            for event in self.events
-            if event.kind == "delivered" and "use" in event.body
-        }
-        return sum(verdict.obliged for verdict in self.verdicts) + len(uses)
+        return sum(verdict.obliged for verdict in self.verdicts) + len(closing_uses(self.events))
 
 
 class RunPlan:
@@ -258,6 +253,7 @@ class _Run:
             ]
         )
         self._rank(turns)
+        self._allow([turn for turn in turns if isinstance(turn, Turn)])
         results = await _side_by_side([self._take(turn) for turn in turns])
         self.meter.close_tick(turn.spent if isinstance(turn, Turn) else Spent() for turn in turns)
         self.counter.close(
@@ -286,6 +282,10 @@ class _Run:
                 first = self.runner.first_call(turn)
                 turn.rank = seen.get(first, 0)
                 seen[first] = turn.rank + 1
+
+    def _allow(self, turns: Sequence[Turn]) -> None:
+        for turn, allowance in zip(turns, self.speaking.allowances(turns), strict=True):
+            turn.allowance = allowance
 
     async def _take(self, turn: Turn | TurnFailed) -> Reading | TurnFailed | LimitReached:
         if isinstance(turn, TurnFailed):

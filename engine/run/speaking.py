@@ -132,6 +132,7 @@ class Speaking:
             phase=phase,
         )
         turn = await self._review_turn(superior, sight, phase, visit)
+        (turn.allowance,) = self.allowances([turn])
         try:
             reading = await self.runner.take(turn)
         finally:
@@ -166,6 +167,13 @@ class Speaking:
             earlier=self.state.calls_of[superior.name],
             spent=spent,
         )
+
+    def allowances(self, turns: Sequence[Turn]) -> Sequence[float]:
+        """US dollars that each of the turns, taken side by side, may use; reviews come alone."""
+        meter = self.runner.meter
+        if not meter.limits_cost:
+            return [float("inf")] * len(turns)
+        return meter.allowances([self.runner.most_first(turn) for turn in turns])
 
     def close(self, turn: Turn) -> None:
         """Remembers how many calls a turn took."""

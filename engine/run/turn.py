@@ -6,8 +6,7 @@ journal, and the same code runs on.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -21,7 +20,7 @@ from orglab.engine.run.identity import (
     message_digest,
     sampling_seed,
 )
-from orglab.engine.run.meter import Meter, Spent
+from orglab.engine.run.meter import ROUNDING, LimitReached, Meter, Spent
 from orglab.engine.run.prompts import Prompter
 from orglab.engine.run.toolbox import ToolAnswer, Toolbox, refusal
 from orglab.providers.base import (
@@ -30,11 +29,11 @@ from orglab.providers.base import (
     Message,
     ProviderError,
     Request,
+    TokenUsage,
     ToolCall,
-    Unavailable,
 )
-from orglab.providers.pricing import cost
 from orglab.providers.reply import Reading, read_reply
+from orglab.results.commit import StoreError
 from orglab.results.entries import completion_body, completion_of, message_body
 from orglab.results.journal import Entry, Journal
 
@@ -73,6 +72,7 @@ class Turn:
         reviewed: In a review, the copy whose output is under review.
         rank: How many turns declared earlier in this tick begin with an equal call.
         spent: What this turn used.
+        allowance: US dollars that it may use in all.
         calls: Content digest and identity of each call made.
         exchange: Messages that the turn added to the conversation, without repairs.
         earlier: The visits of the copy's earlier calls in the run.
@@ -89,6 +89,7 @@ class Turn:
     reviewed: str | None = None
     rank: int = 0
     spent: Spent = field(default_factory=Spent)
+    allowance: float = float("inf")
     calls: list[tuple[str, str]] = field(default_factory=list)
     exchange: list[Message] = field(default_factory=list)
     earlier: tuple[int, ...] = ()
@@ -106,12 +107,20 @@ class Turn:
 
 
 class Sharing(Protocol):
-    """Replies to identical calls of other runs."""
+    """Replies to identical calls of other runs, and of other studies where ``keeps`` is true."""
 
-    async def claim(self, identity: str) -> Mapping[str, JSON] | None:
-        """The body of an identical call's entry, or None: then the caller makes the call."""
+    async def claim(
+        self, identity: str, request: Callable[[], Mapping[str, JSON]], *, keeps: bool
+    ) -> Mapping[str, JSON] | None:
+        """The body of an identical call's entry, or None: then the caller makes the call.
 
-    def publish(self, identity: str, body: Mapping[str, JSON] | None) -> None:
+        Args:
+            identity: The call's identity.
+            request: Gives all that is asked.
+            keeps: Replies of this seat are kept for other studies.
+        """
+
+    def publish(self, identity: str, body: Mapping[str, JSON] | None, *, keeps: bool) -> None:
         """Ends a claim: the body of the entry, now durable, or None."""
 
 
@@ -150,6 +159,10 @@ class TurnRunner:
         turn.first = self._content(turn)
         return turn.first
 
+    def most_first(self, turn: Turn) -> float:
+        """US dollars: the most that the turn's next call can cost; 0 where that is unknown."""
+        return turn.seat.most(self._request(turn, "")) or 0.0
+
     async def take(self, turn: Turn) -> Reading:
         """Takes a turn to its readable reply.
 
@@ -172,6 +185,8 @@ class TurnRunner:
     async def _ask(self, turn: Turn) -> tuple[Completion, Reading | None]:
         """Asks once; the reading is None where the reply asks for tools."""
         self.meter.before_call(turn.spent)
+        if turn.spent.cost_usd + self._most_bounded(turn) > turn.allowance + ROUNDING:
+            raise LimitReached("cost_usd")
         base = turn.first if turn.step == 0 and turn.first else self._content(turn)
         identity = self.counter.identity(base, turn.rank, [content for content, _ in turn.calls])
         turn.calls.append((base, identity))
@@ -190,13 +205,19 @@ class TurnRunner:
         self._account(turn, entry)
         return completion, reading
 
+    def _most_bounded(self, turn: Turn) -> float:
+        return self.most_first(turn) if turn.allowance < float("inf") else 0.0
+
     async def _live(
         self, turn: Turn, request: Request, position: str
     ) -> tuple[Entry, Completion, Reading | None]:
         """Makes a call, or takes the reply of an identical one that arms share."""
         if self.sharing is None:
             return await self._paid(turn, request, position)
-        body = await self.sharing.claim(request.identity)
+        keeps = _keeps(turn)
+        body = await self.sharing.claim(
+            request.identity, lambda: _request_body(turn, request), keeps=keeps
+        )
         if body is not None:
             return await self._shared(turn, request, position, body)
         made: Mapping[str, JSON] | None = None
@@ -205,7 +226,7 @@ class TurnRunner:
             made = entry.body if may_be_shared(entry.body) else None
             return entry, completion, reading
         finally:
-            self.sharing.publish(request.identity, made)
+            self.sharing.publish(request.identity, made, keeps=keeps)
 
     async def _shared(
         self, turn: Turn, request: Request, position: str, body: Mapping[str, JSON]
@@ -222,6 +243,8 @@ class TurnRunner:
             "visit": turn.visit,
             "waiting_seconds": 0.0,
             "attempts": 0,
+            "cut": 0,
+            "reserved_usd": None,
         }
         entry = Entry(position=position, kind="call", identity=request.identity, body=kept)
         await self.journal.keep(entry)
@@ -231,28 +254,50 @@ class TurnRunner:
     async def _paid(
         self, turn: Turn, request: Request, position: str
     ) -> tuple[Entry, Completion, Reading | None]:
-        clock = asyncio.get_running_loop().time
-        asked = clock() if turn.seat.slots.locked() else None
-        async with turn.seat.slots:
-            waited = clock() - asked if asked is not None else 0.0
-            what = {"identity": request.identity, "copy": turn.copy.name}
-            await self.journal.begin(position, what)
-            completion, fault = await _completed(turn.seat, request)
+        most = turn.seat.most(request)
+        completion, fault = await self._completed(turn, request, position, most)
         reading = _read(turn, completion) if fault is None else None
         fault = fault or _unreadable(turn, reading)
-        body = self._body(turn, request, completion, waited)
+        body = self._body(turn, request, completion)
         body["reasoning"] = completion.reasoning or (reading.reasoning if reading else "")
         body["read"] = reading.record() if reading else {}
         body["error"] = fault
+        if completion.cut:
+            body["reserved_usd"] = None if most is None else most * completion.cut
         entry = Entry(position=position, kind="call", identity=request.identity, body=body)
         await self.journal.keep(entry)
         return entry, completion, reading
 
-    def _body(
-        self, turn: Turn, request: Request, completion: Completion, waited: float
-    ) -> dict[str, JSON]:
-        seat = turn.seat
-        waiting = round(completion.waiting_seconds + waited, 6)
+    async def _completed(
+        self, turn: Turn, request: Request, position: str, most: float | None
+    ) -> tuple[Completion, dict[str, JSON] | None]:
+        """The reply, or an empty one and the fault."""
+        begun = -1
+
+        async def before(cut: int) -> None:
+            nonlocal begun
+            if cut <= begun:
+                return
+            what: dict[str, JSON] = {"identity": request.identity, "copy": turn.copy.name}
+            if most != 0.0:
+                what["reserved"] = most
+            if cut:
+                what["cut"] = cut
+            await self.journal.begin(position, what)
+            begun = cut
+
+        try:
+            call = turn.seat.caller.call(request, before, turn.copy.role.faults)
+            return _storable(await call), None
+        except ProviderError as error:
+            return _of_error(error), {"kind": error.kind, "message": str(error)}
+        except StoreError:
+            raise
+        except Exception as crash:  # noqa: BLE001 - a plugin may raise anything; it fails the turn
+            words = f"{type(crash).__name__}: {crash}"
+            return Completion(), {"kind": "fault of the provider", "message": words}
+
+    def _body(self, turn: Turn, request: Request, completion: Completion) -> dict[str, JSON]:
         return {
             "copy": turn.copy.name,
             "role": turn.copy.role.name,
@@ -261,8 +306,8 @@ class TurnRunner:
             "request": _request_body(turn, request),
             **completion_body(completion),
             "service_seconds": round(completion.service_seconds, 6),
-            "waiting_seconds": waiting,
-            "cost_usd": _cost(seat, completion),
+            "waiting_seconds": round(completion.waiting_seconds, 6),
+            "cost_usd": turn.seat.cost(completion.usage),
         }
 
     def _account(self, turn: Turn, entry: Entry) -> None:
@@ -380,20 +425,12 @@ class TurnRunner:
         turn.exchange.append(message)
 
 
-async def _completed(seat: Seat, request: Request) -> tuple[Completion, dict[str, JSON] | None]:
-    """The reply, or an empty one and the fault."""
-    try:
-        return await _complete(seat, request), None
-    except ProviderError as error:
-        return Completion(), {"kind": error.kind, "message": str(error)}
-    except Exception as crash:  # noqa: BLE001 - a plugin may raise anything; it fails the turn
-        words = f"{type(crash).__name__}: {crash}"
-        return Completion(), {"kind": "fault of the provider", "message": words}
-
-
-async def _complete(seat: Seat, request: Request) -> Completion:
-    completion = await _asked(seat, request)
-    if _storable(completion):
+def _storable(completion: Completion) -> Completion:
+    """The completion in Unicode that UTF-8 can hold; a server may send half a character."""
+    texts = [completion.text, completion.reasoning]
+    texts += [call.arguments for call in completion.tool_calls]
+    text = "".join(texts)
+    if text.isascii() or text == _without_surrogates(text):
         return completion
     calls = tuple(
         replace(call, arguments=_without_surrogates(call.arguments))
@@ -408,37 +445,29 @@ async def _complete(seat: Seat, request: Request) -> Completion:
     )
 
 
-def _storable(completion: Completion) -> bool:
-    """Whether all texts are Unicode that UTF-8 can hold; a server may send half a character."""
-    texts = [completion.text, completion.reasoning]
-    texts += [call.arguments for call in completion.tool_calls]
-    text = "".join(texts)
-    return text.isascii() or text == _without_surrogates(text)
+def _of_error(error: ProviderError) -> Completion:
+    """What there is to keep of a call that gave no answer."""
+    return Completion(
+        usage=error.usage or TokenUsage(),
+        attempts=error.attempts,
+        cut=error.cut,
+        waiting_seconds=error.waiting_seconds,
+        notes=error.notes,
+    )
 
 
 def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-async def _asked(seat: Seat, request: Request) -> Completion:
-    if seat.model.timeout_seconds is None:
-        return await seat.provider.complete(request)
-    try:
-        async with asyncio.timeout(seat.model.timeout_seconds):
-            return await seat.provider.complete(request)
-    except TimeoutError as late:
-        words = f"no reply within {seat.model.timeout_seconds:g} seconds"
-        raise Unavailable(words) from late
+def _keeps(turn: Turn) -> bool:
+    """Whether other studies may take the reply: where a model answers, and no fault is planted."""
+    planted = turn.seat.model.faults or turn.copy.role.faults
+    return turn.seat.provider.kept and not planted
 
 
 def _schema_digest(schema: Mapping[str, JSON]) -> str:
     return digest(canonical(schema))
-
-
-def _cost(seat: Seat, completion: Completion) -> float | None:
-    if seat.model.price is None and seat.provider.free:
-        return 0.0
-    return cost(completion.usage, seat.model.price)
 
 
 def _read(turn: Turn, completion: Completion) -> Reading | None:

@@ -10,22 +10,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.desk import Desks
 from orglab.engine.run.identity import digest, draw
 from orglab.engine.run.run import Outcome, RunPlan, Unit, run_team
+from orglab.engine.study.budget import Budget
 from orglab.engine.study.gate import Gate, Interrupted
 from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
-from orglab.engine.study.sharing import StudySharing
+from orglab.engine.study.sharing import sharing_of
 from orglab.engine.study.units import unit_content
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
 from orglab.results.run_journal import RunJournal
 from orglab.results.run_journal import Tally as RunTally
+from orglab.results.spending import spending
 from orglab.results.store import Store
 
 __all__ = ["Arm", "Batch", "Planned", "Progress", "Tally", "run_batch", "run_id"]
@@ -92,10 +95,14 @@ class Tally:
         asked_again: Calls that were under way when a process died, and were asked again.
         turns: Turns taken.
         loops: Verdicts that obliged, and uses of closing links.
-        tokens: Tokens paid for: those of replies that arms share count once.
+        reused: Calls whose reply another study had paid for.
+        reused_usd: US dollars that they had cost, as far as that is known.
+        tokens: Tokens paid for: those of replies that arms share count once, of other studies never.
         cost_usd: US dollars of calls whose price is known, counted likewise.
         others: Runs in the study that are not of this batch: other units, seeds or replicates.
         interrupted: The user stopped the batch.
+        budget: The money of the study, where it is bounded.
+        warnings: What a user should know, in words.
     """
 
     planned: int = 0
@@ -105,12 +112,16 @@ class Tally:
     failed: int = 0
     resumed: int = 0
     asked_again: int = 0
+    reused: int = 0
+    reused_usd: float = 0.0
     turns: int = 0
     loops: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
     others: int = 0
     interrupted: bool = False
+    budget: Budget | None = None
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def done(self) -> int:
@@ -134,6 +145,8 @@ class Batch:
         retry_failed: Failed runs are tried again, and calls of judges that could not be made.
         at_once: Runs under way at once; None: as many as the models have room for.
         providers: Providers in place of the spec's, by alias; ``*`` serves any other.
+        kept: The file of the calls that studies keep for each other; None: none is read or kept.
+        max_cost: US dollars that the study may cost in all, earlier processes included; None: any.
     """
 
     arms: Sequence[Arm]
@@ -144,6 +157,8 @@ class Batch:
     retry_failed: bool = False
     at_once: int | None = None
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    kept: Path | None = None
+    max_cost: float | None = None
 
     def planned(self) -> Iterator[Planned]:
         """The runs in their order: all units of a replicate, then the next.
@@ -219,22 +234,34 @@ def _room(batch: Batch) -> int:
     return max(1, min(MOST_AT_ONCE, RUNS_A_SLOT * slots))
 
 
+def _budget(limit: float | None, store: Store) -> Budget | None:
+    """The study's money; what earlier processes spent, or may have spent, counts."""
+    if limit is None:
+        return None
+    before = spending(store)
+    return Budget(limit=limit, spent=before.paid_usd, unknown=before.reserved_usd)
+
+
 class _Batch:
     def __init__(self, batch: Batch, store: Store, progress: Progress, stop: asyncio.Event) -> None:
         self.batch, self.store, self.progress, self.stop = batch, store, progress, stop
         self.desks = Desks(batch.providers)
+        self.budget = _budget(batch.max_cost, store)
+        planned = len(batch.units) * batch.replicates * len(batch.arms)
+        self.tally = Tally(planned=planned, budget=self.budget)
+        self.sharing = sharing_of(
+            store, arms=batch.share_prefix, kept=batch.kept, tell=self.tally.warnings.append
+        )
         self.plans = {
             arm.name: RunPlan(arm.team, self.desks.of(arm.team.topology.models))
             for arm in batch.arms
         }
-        self.sharing = StudySharing(store) if batch.share_prefix else None
         self.measurers = {
             arm.name: Measurer(
                 self._judging(arm), arm.team.topology.evaluators, retry=batch.retry_failed
             )
             for arm in batch.arms
         }
-        self.tally = Tally(planned=len(batch.units) * batch.replicates * len(batch.arms))
         self.statuses: Mapping[str, RunStatus] = store.statuses()
         self.fault: Exception | None = None
 
@@ -246,6 +273,7 @@ class _Batch:
             seed=self.batch.seed,
             arm="" if self.batch.share_prefix else arm.key,
             sharing=self.sharing,
+            budget=self.budget,
         )
 
     async def run(self) -> Tally:
@@ -262,6 +290,10 @@ class _Batch:
                     group.create_task(self._work(waiting))
         finally:
             await self.desks.aclose()
+            if self.sharing is not None:
+                self.sharing.close()
+                self.tally.reused = self.sharing.reused
+                self.tally.reused_usd = self.sharing.reused_usd
         if self.fault is not None:
             raise self.fault
         if self.statuses:
@@ -270,7 +302,8 @@ class _Batch:
         return self.tally
 
     def _stopping(self) -> bool:
-        return self.stop.is_set() or self.fault is not None
+        over = self.budget is not None and self.budget.reached
+        return over or self.stop.is_set() or self.fault is not None
 
     async def _work(self, waiting: Iterator[Planned]) -> None:
         for planned in waiting:
@@ -323,7 +356,7 @@ class _Batch:
 
     async def _outcome(self, planned: Planned, journal: RunJournal) -> Outcome | None:
         """How a run ended; None where it was interrupted."""
-        gate, before = Gate(journal, self._stopping), journal.asked_again
+        gate, before = Gate(journal, self._stopping, self.budget), journal.asked_again
         try:
             return await run_team(
                 self.plans[planned.arm.name],
@@ -331,7 +364,7 @@ class _Batch:
                 seed=self.batch.seed,
                 journal=gate,
                 replicate=planned.replicate,
-                arm="" if self.sharing else planned.arm.key,
+                arm="" if self.batch.share_prefix else planned.arm.key,
                 sharing=self.sharing,
             )
         except Interrupted:

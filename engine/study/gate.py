@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from orglab.engine.study.budget import Budget, BudgetReached
 from orglab.results.journal import Entry, Journal
 from orglab.results.records import Event
 
@@ -15,37 +16,57 @@ JSON: TypeAlias = Any
 
 
 class Interrupted(BaseException):
-    """Raised in place of beginning a call once the user has said stop; the run can go on later.
+    """Raised in place of beginning a call once the study is to stop; the run can go on later.
 
     It is no ``Exception``, so that nothing which records the faults of plugins takes it for one.
     """
 
 
 class Gate:
-    """A journal that begins no call once it is to stop.
+    """A journal that begins no call once it is to stop, or that the budget has no room for.
 
     Args:
         journal: The run's journal.
         stopping: Whether no other call is to be begun.
+        budget: The study's money; None: no call is bounded.
     """
 
-    def __init__(self, journal: Journal, stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, journal: Journal, stopping: Callable[[], bool], budget: Budget | None = None
+    ) -> None:
         self._journal = journal
         self._stopping = stopping
+        self._budget = budget
+        self._reserved: dict[str, tuple[int, float]] = {}
         self._callers: set[asyncio.Task[Any]] = set()
 
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Begins a call.
+        """Begins a call, or sends it once more after a request that was cut.
 
         Raises:
-            Interrupted: The user has said stop.
+            Interrupted: The user has said stop, or the budget is reached.
         """
         if self._stopping():
             raise Interrupted(position)
         task = asyncio.current_task()
         if task is not None:
             self._callers.add(task)
+        if self._budget is not None:
+            await self._reserve(self._budget, position, what.get("reserved") or 0.0)
         await self._journal.begin(position, what)
+
+    async def _reserve(self, budget: Budget, position: str, most: float) -> None:
+        requests, before = self._reserved.pop(position, (0, 0.0))
+        if requests:  # the one before was cut
+            budget.cut(before)
+        try:
+            await budget.reserve(most)
+        except BudgetReached as reached:
+            raise Interrupted(position) from reached
+        if self._stopping():
+            budget.settle(most, 0.0)
+            raise Interrupted(position)
+        self._reserved[position] = (requests + 1, most)
 
     async def settle(self) -> None:
         """Waits for the turns beside the one that ended the run, so that their replies are kept."""
@@ -53,14 +74,25 @@ class Gate:
         others = [each for each in self._callers if each is not task]
         if others:
             await asyncio.wait(others)
+        if self._budget is not None:
+            for _, most in self._reserved.values():  # sent, and no reply was kept
+                self._budget.cut(most)
+        self._reserved.clear()
 
     def recorded(self, position: str) -> Entry | None:
         """What the journal holds at ``position``."""
         return self._journal.recorded(position)
 
     async def keep(self, entry: Entry) -> None:
-        """Keeps an entry."""
+        """Keeps an entry, and settles what was reserved for it."""
         await self._journal.keep(entry)
+        if self._budget is None or entry.position not in self._reserved:
+            return
+        requests, most = self._reserved.pop(entry.position)
+        if entry.body["cut"] == requests:
+            self._budget.cut(most)
+        else:
+            self._budget.settle(most, entry.body["cost_usd"] or 0.0)
 
     def emit(self, events: Sequence[Event]) -> None:
         """Adds events."""

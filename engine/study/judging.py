@@ -18,6 +18,7 @@ from orglab.engine.run.toolbox import Toolbox
 from orglab.engine.run.turn import Sharing, Turn, TurnRunner
 from orglab.engine.spec.entry import model_of_entry
 from orglab.engine.spec.model import Limits, Model, Role, Topology
+from orglab.engine.study.budget import Budget
 from orglab.engine.study.gate import Gate
 from orglab.evaluators.base import EvaluationError
 from orglab.providers.base import Message
@@ -39,6 +40,7 @@ class Judging:
         seed: The root seed.
         arm: The arm, where arms share no calls; else "".
         sharing: Replies that arms share, or None.
+        budget: The study's money, or None.
     """
 
     topology: Topology
@@ -47,6 +49,7 @@ class Judging:
     seed: int = 0
     arm: str = ""
     sharing: Sharing | None = None
+    budget: Budget | None = None
     _models: dict[str, Model] = field(default_factory=dict)
 
     def asker(self, run_id: str, unit: str, replicate: int, stopping: Callable[[], bool]) -> Asker:
@@ -113,7 +116,7 @@ class Asker:
         prompt: str,
         schema: Mapping[str, JSON] | None,
         name: str,
-        repeat: int,
+        repeat: int = 0,
     ) -> JSON:
         """One call of a judge, repairs included; the same question is asked once a run.
 
@@ -159,7 +162,8 @@ class Asker:
     def _runner(self, turn: Turn) -> TurnRunner:
         scope = digest(self.scope, turn.copy.name, str(turn.visit))  # equal judges are two judges
         if self._journal is None:
-            self._journal = Gate(self.judging.store.judging(self.run_id), self.stopping)
+            journal = self.judging.store.judging(self.run_id)
+            self._journal = Gate(journal, self.stopping, self.judging.budget)
         return TurnRunner(
             journal=self._journal,
             counter=CallCounter(scope=scope),

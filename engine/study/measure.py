@@ -65,7 +65,7 @@ class Measurer:
                 words = f"{type(fault).__name__}: {fault}"
                 await self.store.add_scores(run_id, *_key(use), [], words)
         asker = self.judging.asker(run_id, unit.id, replicate, stopping)
-        context = EvaluationContext(inputs=unit.inputs, extra=unit.extra, asker=asker)
+        context = EvaluationContext(inputs=unit.inputs, extra=unit.extra, ask=asker.ask)
         try:
             results = await evaluate_run(self.store.record(run_id), made, context)
         except Interrupted:

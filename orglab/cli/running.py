@@ -14,10 +14,13 @@ from rich.console import Console
 from orglab.cli.progress import progress_of
 from orglab.cli.reporting import tell_report
 from orglab.cli.stopping import stop_on_interrupt
-from orglab.cli.values import MOST_SEED
+from orglab.cli.values import MOST_SEED, Cache
 from orglab.cli.work import Wish, work_of
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
+from orglab.engine.study.budget import Budget
 from orglab.engine.study.session import fresh_folder, in_here
+from orglab.results.figures_text import dollars
+from orglab.results.kept_calls import kept_calls_file
 from orglab.results.plain import visible
 from orglab.results.reader import Reader
 from orglab.results.store import Store
@@ -27,6 +30,8 @@ __all__ = ["run"]
 
 NOT_ALL_DONE = 1
 """Exit code: some runs failed or were stopped."""
+BUDGET_REACHED = 3
+"""Exit code: the study needs more money than it was given."""
 REASONS = 3
 """So many reasons of failed and stopped runs are told at the end."""
 
@@ -53,6 +58,10 @@ Fresh = Annotated[
     bool, typer.Option("--fresh", help="Begin anew, in a new folder beside the old one.")
 ]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(min=0, help="US dollars that the study may cost in all, judges included."),
+]
 AtOnce = Annotated[int | None, typer.Option(min=1, help="Runs under way at once.")]
 
 
@@ -68,6 +77,8 @@ def run(
     fresh: Fresh = False,
     retry_failed: RetryFailed = False,
     at_once: AtOnce = None,
+    max_cost: MaxCost = None,
+    cache: Cache = True,
 ) -> None:
     """Runs a team or an experiment; the same command again goes on where it stopped.
 
@@ -86,7 +97,13 @@ def run(
     )
     folder = out or in_here(work.folder)
     folder = fresh_folder(folder) if fresh else folder
-    batch = replace(work.batch, retry_failed=retry_failed, at_once=at_once)
+    batch = replace(
+        work.batch,
+        retry_failed=retry_failed,
+        at_once=at_once,
+        max_cost=max_cost,
+        kept=kept_calls_file(folder) if cache else None,
+    )
     console = Console()
     for line in work.words:
         console.print(visible(line), markup=False, highlight=False)
@@ -99,6 +116,8 @@ def run(
     _report(console, tally, folder)
     if work.experiment is not None:
         tell_report(folder)
+    if tally.budget is not None and tally.budget.reached:
+        raise typer.Exit(BUDGET_REACHED)
     if tally.interrupted or tally.failed or tally.stopped:
         raise typer.Exit(NOT_ALL_DONE)
 
@@ -125,17 +144,37 @@ def _reasons(folder: Path) -> list[str]:
     return lines + ([f"  {rest} for other reasons"] if rest else [])
 
 
+def _at_the_budget(budget: Budget) -> str:
+    cut = (
+        f", and at most {dollars(budget.unknown)} more for calls that were cut"
+        if budget.unknown
+        else ""
+    )
+    return (
+        f"Stopped at the budget: {dollars(budget.spent)} of {dollars(budget.limit)} spent{cut}; the next call "
+        "might cost more than what is left. Every reply is kept; the same command with a larger "
+        "--max-cost goes on from here."
+    )
+
+
 def _remarks(tally: Tally) -> list[str]:
     lines: list[str] = []
     if tally.kept:
         lines.append(f"{tally.kept} of {tally.planned} runs were done before and cost nothing now.")
     if tally.resumed:
         lines.append(f"Gone on from their last durable reply: {tally.resumed} runs.")
+    if tally.reused:
+        worth = f", {dollars(tally.reused_usd)}" if tally.reused_usd else ""
+        words = "Taken from other studies, which had asked the same (--no-cache asks again): "
+        lines.append(f"{words}{tally.reused} calls{worth}.")
+    lines += [visible(words) for words in tally.warnings]
     if tally.asked_again:
         lines.append(f"Cut off by an earlier end and asked again: {tally.asked_again} calls.")
     if tally.others:
         words = "Also in the figures, of other units, replicates or seeds than this command's: "
         lines.append(f"{words}{tally.others} runs.")
+    if tally.budget is not None and tally.budget.reached:
+        lines.append(_at_the_budget(tally.budget))
     if tally.interrupted:
         lines.append("Interrupted: every reply is kept; the same command goes on from here.")
     if tally.failed:

@@ -75,7 +75,9 @@ def call(position: str, text: str = "a reply", **changes: Any) -> Entry:
         "fingerprint": None,
         "service_seconds": 1.5,
         "waiting_seconds": 0.25,
-        "attempts": 1,
+        "attempts": 3,
+        "cut": 2,
+        "reserved_usd": 0.5,
         "simulated": False,
         "logprobs": [{"token": "a", "logprob": -0.1}],
         "notes": ["temperature dropped"],
@@ -244,16 +246,36 @@ def test_refuses_other_files_and_later_formats(tmp_path: Path) -> None:
     with sqlite3.connect(later) as connection:
         connection.execute("PRAGMA user_version=99")
     connection.close()
-    with pytest.raises(StoreError, match="has format 99, and this orglab reads formats up to 1"):
+    with pytest.raises(StoreError, match="has format 99, and this orglab reads formats up to 2"):
         Reader(later)
     with pytest.raises(StoreError, match="does not exist: no study was run there"):
         Reader(tmp_path / "nowhere")
 
 
+def test_brings_older_formats_to_todays(tmp_path: Path) -> None:
+    """A study of an older orglab is read, and its calls have the columns that came later."""
+    older = tmp_path / "a.sqlite"
+    Store(older).close()
+    with sqlite3.connect(older) as connection:
+        for change in ("TABLE limits", "COLUMN cut", "COLUMN reserved_usd"):
+            kind, name = change.split()
+            connection.execute(
+                f"ALTER TABLE calls DROP {kind} {name}"
+                if kind == "COLUMN"
+                else f"DROP TABLE {name}"
+            )
+        connection.execute("PRAGMA user_version=1")
+    connection.close()
+    with Reader(older) as reader:
+        assert list(reader.rows("SELECT cut, reserved_usd FROM calls")) == []
+        assert reader.meta()["format"] == "2"
+    Store(older).close()
+
+
 def test_says_what_versions_made_it(store: Store) -> None:
     """Format, orglab, Python, dependencies and plugins stand in meta."""
     meta = store.meta()
-    assert meta["format"] == "1"
+    assert meta["format"] == "2"
     assert {"orglab", "python", "sqlite", "dependencies", "plugins"} <= set(meta)
     assert '"duckdb"' in meta["dependencies"]
 

@@ -1,0 +1,85 @@
+"""Money of a study: reserved before a call is made, settled when its reply is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+__all__ = ["Budget", "BudgetReached"]
+
+ROUNDING = 1e-9
+"""Dollars by which sums of floating point numbers may be off."""
+
+
+class BudgetReached(Exception):
+    """Raised where a call might cost more than what is left."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Budget:
+    """What a study may cost, at any number of calls at once.
+
+    A call begins when the most that it can cost fits beside what was spent and what is reserved for
+    the calls under way. Where it does not, it waits for them: most cost less than was reserved. With
+    none under way the budget is reached.
+
+    Attributes:
+        limit: US dollars; infinite: none.
+        spent: US dollars of kept replies.
+        unknown: US dollars reserved for requests that were cut: what they really cost is unknown, and
+            counts as the most it can be.
+        reached: A call did not fit any more.
+    """
+
+    limit: float = float("inf")
+    spent: float = 0.0
+    unknown: float = 0.0
+    reached: bool = False
+    _reserved: float = 0.0
+    _under_way: int = 0
+    _changed: asyncio.Event | None = None
+
+    @property
+    def left(self) -> float:
+        """US dollars that may still be reserved."""
+        return self.limit - self.spent - self.unknown - self._reserved
+
+    async def reserve(self, most: float) -> None:
+        """Reserves the most that a request can cost.
+
+        Raises:
+            BudgetReached: It does not fit, and no call is under way whose settling could change that.
+        """
+        while most > self.left + ROUNDING:
+            if self.reached or not self._under_way:
+                self.reached = True
+                self._wake()
+                raise BudgetReached
+            if self._changed is None:
+                self._changed = asyncio.Event()
+            await self._changed.wait()
+        self._reserved += most
+        self._under_way += 1
+
+    def cut(self, reserved: float) -> None:
+        """Ends a request that was cut: what was reserved for it stays taken."""
+        self._end(reserved)
+        self.unknown += reserved
+        self._wake()
+
+    def settle(self, reserved: float, cost: float) -> None:
+        """Ends a request with what it did cost."""
+        self._end(reserved)
+        self.spent += cost
+        self._wake()
+
+    def _end(self, reserved: float) -> None:
+        self._reserved -= reserved
+        self._under_way -= 1
+        if not self._under_way:
+            self._reserved = 0.0
+
+    def _wake(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None

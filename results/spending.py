@@ -1,0 +1,138 @@
+"""What a study has cost, and what it may have cost beyond that: requests that were cut."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from orglab.results.jsontext import loads
+
+__all__ = ["CutCall", "Spending", "spending"]
+
+JSON: TypeAlias = Any
+
+
+class _Rows(Protocol):
+    def rows(self, sql: str, arguments: Sequence[object] = ()) -> Iterator[sqlite3.Row]: ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CutCall:
+    """Requests of one call that were sent and broke off: whether they were billed is unknown.
+
+    Attributes:
+        arm: The arm of the run.
+        unit: Its unit.
+        replicate: Its replicate.
+        position: Where in the run the call stands.
+        copy: The copy that spoke.
+        requests: How many.
+        reserved_usd: The most US dollars that they can have cost; None where that is unknown.
+        killed: The process died while they were under way; else the server broke them off.
+    """
+
+    arm: str
+    unit: str
+    replicate: int
+    position: str
+    copy: str
+    requests: int
+    reserved_usd: float | None
+    killed: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spending:
+    """Money of a study.
+
+    Attributes:
+        paid_usd: US dollars of the replies kept, those put aside included, whose price is known.
+        unpriced: Replies whose price is unknown.
+        cut: Calls of which requests were cut.
+    """
+
+    paid_usd: float
+    unpriced: int
+    cut: Sequence[CutCall]
+
+    @property
+    def reserved_usd(self) -> float:
+        """The most US dollars that cut requests can have cost, as far as that is known."""
+        return sum(call.reserved_usd or 0.0 for call in self.cut)
+
+
+def spending(study: _Rows) -> Spending:
+    """What a study has cost, of a ``Reader`` or an open ``Store``."""
+    paid = """SELECT TOTAL(cost_usd) AS usd, TOTAL(cost_usd IS NULL AND
+              (error IS NULL OR tokens_input + tokens_output > 0)) AS unpriced
+              FROM calls WHERE attempts > 0"""
+    (row,) = study.rows(paid)
+    cut = [*_broken_off(study), *_killed(study)]
+    return Spending(paid_usd=row["usd"], unpriced=int(row["unpriced"]), cut=cut)
+
+
+def _broken_off(study: _Rows) -> Iterator[CutCall]:
+    sql = """SELECT r.arm, r.unit, r.replicate, c.position, c.copy, c.cut, c.reserved_usd
+             FROM calls c JOIN runs r USING (run) WHERE c.cut > 0 ORDER BY c.run, c.position"""
+    for row in study.rows(sql):
+        yield CutCall(
+            arm=row["arm"],
+            unit=row["unit"],
+            replicate=row["replicate"],
+            position=row["position"],
+            copy=row["copy"],
+            requests=row["cut"],
+            reserved_usd=row["reserved_usd"],
+            killed=False,
+        )
+
+
+def _killed(study: _Rows) -> Iterator[CutCall]:
+    """Requests that were under way when a process died: begun, and no entry tells their end."""
+    sql = """SELECT a.run, a.position, COALESCE(c.kept, 0) AS kept FROM
+             (SELECT run, position, SUM(what NOT LIKE '%"cut":%') AS begun FROM attempts
+              WHERE what LIKE '%"reserved":%' GROUP BY run, position) a
+             LEFT JOIN (SELECT run, position, COUNT(*) AS kept FROM calls GROUP BY run, position) c
+             ON c.run=a.run AND c.position=a.position WHERE a.begun > COALESCE(c.kept, 0)"""
+    for lost in list(study.rows(sql)):
+        yield from _of_call(study, lost["run"], lost["position"], lost["kept"])
+
+
+def _of_call(study: _Rows, run: int, position: str, kept: int) -> Iterator[CutCall]:
+    sql = """SELECT r.arm, r.unit, r.replicate, a.again, a.what FROM attempts a
+             JOIN runs r USING (run) WHERE a.run=? AND a.position=? ORDER BY a.number"""
+    rows = list(study.rows(sql, (run, position)))
+    requests = _lost([(bool(row["again"]), loads(row["what"])) for row in rows], kept)
+    if not requests:
+        return
+    reserved = [what["reserved"] for what in requests]
+    known = [most for most in reserved if most is not None]
+    yield CutCall(
+        arm=rows[0]["arm"],
+        unit=rows[0]["unit"],
+        replicate=rows[0]["replicate"],
+        position=position,
+        copy=requests[0]["copy"],
+        requests=len(requests),
+        reserved_usd=sum(known) if len(known) == len(reserved) else None,
+        killed=True,
+    )
+
+
+def _lost(rows: Sequence[tuple[bool, Mapping[str, JSON]]], kept: int) -> list[Mapping[str, JSON]]:
+    """What was said of the requests of a call's processes that kept nothing.
+
+    A process's requests begin with one that follows no cut. A request ``again`` says that the
+    process before kept nothing; of the last one, the number of kept entries tells.
+    """
+    groups: list[tuple[bool, list[Mapping[str, JSON]]]] = []
+    for again, what in rows:
+        if "cut" not in what or not groups:
+            groups.append((again, []))
+        groups[-1][1].append(what)
+    followed = [again for again, _ in groups[1:]]
+    last = len(groups) - sum(followed) > kept
+    lost = [group for (_, group), gone in zip(groups, [*followed, last], strict=True) if gone]
+    return [what for group in lost for what in group if "reserved" in what]
