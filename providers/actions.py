@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from orglab.providers.base import JSON, Completion, Message, Request, ToolCall, ToolDefinition
 
-__all__ = ["ANSWER_CHARACTERS", "action_schema", "read_action", "with_actions"]
+__all__ = ["ANSWER_CHARACTERS", "action_schema", "read_action", "with_actions", "written_members"]
 
 ANSWER_CHARACTERS = 2000
 """Longest answer in free text beside tools, in characters: a grammar needs a bound."""
@@ -76,7 +76,7 @@ def read_action(completion: Completion, request: Request) -> Completion:
     """
     if not request.tools:
         return completion
-    members = _members(completion.text)
+    members = written_members(completion.text)
     if set(members) == {"tool", "arguments"}:
         return _called(completion, request, members)
     if set(members) == {"answer"}:
@@ -100,7 +100,7 @@ def _answer(raw: str, request: Request) -> str:
     return value if request.schema is None and isinstance(value, str) else raw
 
 
-def _members(text: str) -> dict[str, str]:
+def written_members(text: str) -> dict[str, str]:
     """The members of one JSON object, each value as it was written; {} for anything else."""
     try:
         if not isinstance(json.loads(text), dict):
