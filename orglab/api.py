@@ -15,6 +15,7 @@ from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import Fault
 from orglab.engine.study.batch import Arm, Batch, Progress, Tally, run_batch
+from orglab.engine.study.frozen_tools import refuse_changed_tools
 from orglab.engine.study.session import in_here, load_team, open_study, study_folder
 from orglab.engine.study.units import UnitError, read_units, unit_of
 from orglab.providers.base import Provider
@@ -32,6 +33,7 @@ def check(
     *,
     overrides: Mapping[str, JSON] | None = None,
     models: Path | str | None = None,
+    trust: bool = False,
 ) -> list[Fault]:
     """Every fault of a spec; an empty list where it is sound.
 
@@ -39,9 +41,10 @@ def check(
         path: The spec.
         overrides: Values by path, such as ``{"links.oversight.cap": 0}``.
         models: A catalogue in place of the spec's models.
+        trust: What the spec names may be run: Python functions, MCP servers.
     """
     catalogue = Path(models) if models is not None else None
-    return list(check_file(Path(path), overrides=overrides, models=catalogue).faults)
+    return list(check_file(Path(path), overrides=overrides, models=catalogue, trust=trust).faults)
 
 
 def load(
@@ -49,14 +52,21 @@ def load(
     *,
     overrides: Mapping[str, JSON] | None = None,
     models: Path | str | None = None,
+    trust: bool = False,
 ) -> Team:
     """A spec, loaded, checked and compiled.
+
+    Args:
+        path: The spec.
+        overrides: Values by path, such as ``{"links.oversight.cap": 0}``.
+        models: A catalogue in place of the spec's models.
+        trust: What the spec names may be run: Python functions, MCP servers.
 
     Raises:
         SpecError: It has faults; ``faults`` holds all of them.
     """
     catalogue = Path(models) if models is not None else None
-    return load_team(Path(path), overrides=overrides, models=catalogue)
+    return load_team(Path(path), overrides=overrides, models=catalogue, trust=trust)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +113,7 @@ def run(
     at_once: int | None = None,
     cache: bool = True,
     progress: Progress | None = None,
+    trust: bool = False,
 ) -> Study:
     """Runs a team and keeps everything; the same call again goes on where it stopped.
 
@@ -119,6 +130,7 @@ def run(
         cache: Replies that other studies beside this one paid for are taken from them, and this
             one's are kept for others; not those of simulated or scripted models.
         progress: Called after each run.
+        trust: What a spec names may be run: Python functions, MCP servers.
 
     Raises:
         SpecError: The spec has faults.
@@ -137,6 +149,7 @@ def run(
         at_once=at_once,
         cache=cache,
         progress=progress,
+        trust=trust,
     )
     return _waited_for(work)
 
@@ -165,10 +178,13 @@ async def run_async(
     cache: bool = True,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
+    trust: bool = False,
 ) -> Study:
     """``run`` for who has an event loop already; set ``stop`` to stop cleanly."""
-    compiled = team if isinstance(team, Team) else load(team)
+    compiled = team if isinstance(team, Team) else load(team, trust=trust)
     folder = Path(out) if out is not None else in_here(study_folder(compiled))
+    if out is None:
+        refuse_changed_tools(folder, [compiled])
     batch = Batch(
         arms=[Arm.alone(compiled)],
         units=_units(compiled, inputs, units),

@@ -33,7 +33,11 @@ class Checked:
 
 
 def check_file(
-    path: Path, *, overrides: Mapping[str, JSON] | None = None, models: Path | None = None
+    path: Path,
+    *,
+    overrides: Mapping[str, JSON] | None = None,
+    models: Path | None = None,
+    trust: bool = False,
 ) -> Checked:
     """Loads and compiles a topology, and tells all its faults in one go.
 
@@ -44,8 +48,9 @@ def check_file(
         path: The file.
         overrides: Values by path (``roles.writer.vars.persona``), set before checking.
         models: A file whose models stand in place of the spec's.
+        trust: What the spec names may be run: Python functions, programs.
     """
-    loaded = load(path, overrides=overrides, models=models)
+    loaded = load(path, overrides=overrides, models=models, trust=trust)
     team, found = None, list[Problem]()
     if loaded.topology is not None:
         blamed = [problem.path for problem in loaded.problems] if loaded.partial else None

@@ -58,7 +58,8 @@ def _templates(topology: Topology) -> Iterator[tuple[SpecPath, str, Allowed]]:
         yield ("roles", role.name, "system"), role.system, allowed
         if role.prompt is not None:
             yield ("roles", role.name, "prompt"), role.prompt, allowed
-    for name, tool in topology.tools.items():
+    declared = {tool.source or name: tool for name, tool in topology.tools.items()}
+    for name, tool in declared.items():
         allowed = allowed_in_settings(topology, f"tool {name}")
         yield from _inside(("tools", name, "with"), tool.settings, allowed)
     for name, text in topology.templates.items():

@@ -29,6 +29,7 @@ from orglab.engine.run.toolbox import Toolbox
 from orglab.engine.run.turn import Sharing, Turn, TurnRunner
 from orglab.engine.spec.confine import confined_file
 from orglab.engine.spec.model import AuthorityLink
+from orglab.engine.tools.sources import Sources
 from orglab.providers.reply import Reading
 from orglab.results.history import closing_uses, together
 from orglab.results.journal import Journal
@@ -98,8 +99,9 @@ class Outcome:
 class RunPlan:
     """What all runs of a team share: made once, read by many runs at a time."""
 
-    def __init__(self, team: Team, desk: Desk) -> None:
+    def __init__(self, team: Team, desk: Desk, sources: Sources | None = None) -> None:
         self.team = team
+        self.sources = sources or Sources()
         self.topology = team.topology
         self.desk = desk
         self.flow = FlowPlan(team)
@@ -174,7 +176,11 @@ class _Run:
         self.meter = Meter(topology.limits)
         self.counter = CallCounter(scope=digest(str(seed), unit.id, str(replicate), arm))
         toolbox = Toolbox(
-            uses=topology.tools, inputs=unit.inputs, resolve=resolver(topology.folder, unit)
+            uses=topology.tools,
+            inputs=unit.inputs,
+            resolve=resolver(topology.folder, unit),
+            folder=topology.folder,
+            sources=plan.sources,
         )
         self.runner = TurnRunner(
             journal=journal,

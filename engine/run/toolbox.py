@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 from orglab.engine.graph.templates import compiled
 from orglab.engine.run.identity import canonical, digest
 from orglab.engine.spec.model import ToolUse
+from orglab.engine.spec.served import ARGUMENTS
 from orglab.engine.tools.make import make
+from orglab.engine.tools.sources import Sources
 from orglab.providers.base import Tool, ToolCall, ToolDefinition, ToolError
 from orglab.providers.reply import read_arguments
 
@@ -59,11 +61,15 @@ class Toolbox:
         uses: The spec's tools by name.
         inputs: The unit's inputs.
         resolve: Turns a path text into a file inside the allowed folder, or raises ValueError.
+        folder: The spec's folder.
+        sources: The study's tools from elsewhere.
     """
 
     uses: Mapping[str, ToolUse]
     inputs: Mapping[str, JSON]
     resolve: Callable[[str], Path]
+    folder: Path = field(default_factory=Path)
+    sources: Sources = field(default_factory=Sources)
     _made: dict[str, Tool] = field(default_factory=dict)
     _definitions: dict[str, ToolDefinition] = field(default_factory=dict)
     _digests: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -83,11 +89,19 @@ class Toolbox:
     def definition(self, name: str) -> ToolDefinition:
         """What a model is told of the tool declared as ``name``."""
         if name not in self._definitions:
-            tool = self.tool(name)
+            description, parameters = self._told(name)
             self._definitions[name] = ToolDefinition(
-                name=name, description=tool.description, parameters=tool.parameters
+                name=name, description=description, parameters=parameters
             )
         return self._definitions[name]
+
+    def _told(self, name: str) -> tuple[str, Mapping[str, JSON]]:
+        use = self.uses[name]
+        if use.source:  # as frozen: nobody is asked
+            given = use.served["tools"][name]
+            return given["description"], given["parameters"]
+        tool = self.tool(name)
+        return tool.description, tool.parameters
 
     def digest(self, names: tuple[str, ...]) -> str:
         """A digest of what a model is told of these tools."""
@@ -101,7 +115,7 @@ class Toolbox:
         if call.name not in allowed:
             words = f"There is no tool {call.name!r}; there are: {', '.join(allowed)}."
             return _refusal(call.arguments, words, "unknown")
-        read = read_arguments(call.arguments, self.tool(call.name).parameters)
+        read = read_arguments(call.arguments, self.definition(call.name).parameters)
         if read.value is None:
             return _refusal(call.arguments, read.error, "arguments")
         return await self.call(call.name, read.value)
@@ -110,7 +124,7 @@ class Toolbox:
         """Calls a tool with arguments that fit its parameters."""
         started = time.perf_counter()
         try:
-            result = await self.tool(name).call(arguments)
+            result = await self._result(name, arguments)
             canonical(result)  # a tool of a plugin may return what strict JSON cannot hold
         except ToolError as refusal:
             return _timed(arguments, {"error": str(refusal)}, started, error=True)
@@ -118,6 +132,13 @@ class Toolbox:
             words = f"{name} failed: {type(fault).__name__}: {fault}"
             return _timed(arguments, {"error": words}, started, error=True)
         return _timed(arguments, result, started)
+
+    async def _result(self, name: str, arguments: Mapping[str, JSON]) -> JSON:
+        use = self.uses[name]
+        if not use.source:
+            return await self.tool(name).call(arguments)
+        fixed = rendered_settings(use.settings.get(ARGUMENTS) or {}, self.inputs)
+        return await self.sources.call(use, {**arguments, **fixed}, folder=self.folder)
 
 
 def refusal(call: ToolCall, words: str, why: str) -> ToolAnswer:

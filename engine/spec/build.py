@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -49,8 +49,8 @@ def build(normal: Mapping[str, JSON], folder: Path) -> Topology:
         inputs={name: _input(name, schema) for name, schema in normal["inputs"].items()},
         models={alias: model_of(alias, model, folder) for alias, model in normal["models"].items()},
         pools={name: _pool(name, pool) for name, pool in normal["pools"].items()},
-        tools={name: _tool(name, tool) for name, tool in normal["tools"].items()},
-        roles={name: _role(name, role) for name, role in normal["roles"].items()},
+        tools={use.name: use for name, tool in normal["tools"].items() for use in _tools(name, tool)},
+        roles={name: _role(name, role, normal["tools"]) for name, role in normal["roles"].items()},
         links=tuple(_link(link) for link in normal["links"]),
         start=tuple(normal["start"]) if "start" in normal else None,
         output=tuple(normal["output"]),
@@ -94,8 +94,32 @@ def _pool(name: str, pool: Mapping[str, JSON]) -> Pool:
     return Pool(name=name, **{**_plain(pool), "members": tuple(pool["members"])})
 
 
-def _tool(name: str, tool: Mapping[str, JSON]) -> ToolUse:
-    return ToolUse(name=name, use=tool["use"], settings=_plain(tool["with"]))
+def _tools(name: str, tool: Mapping[str, JSON]) -> list[ToolUse]:
+    """The tools of one entry: several where it is a source."""
+    settings = _plain(tool["with"])
+    if "served" not in tool:
+        return [ToolUse(name=name, use=tool["use"], settings=settings)]
+    served = tool["served"]
+    return [
+        ToolUse(
+            name=called,
+            use=tool["use"],
+            settings=settings,
+            source=name,
+            tool=given["tool"],
+            served=served,
+        )
+        for called, given in served["tools"].items()
+    ]
+
+
+def _role_tools(names: Sequence[str], tools: Mapping[str, JSON]) -> tuple[str, ...]:
+    """A role's tools: the name of a source stands for all that it gives."""
+    found: dict[str, None] = {}
+    for name in names:
+        served = tools.get(name, {}).get("served")
+        found.update(dict.fromkeys([name] if served is None else served["tools"]))
+    return tuple(found)
 
 
 def _evaluator(item: Mapping[str, JSON]) -> EvaluatorUse:
@@ -103,7 +127,7 @@ def _evaluator(item: Mapping[str, JSON]) -> EvaluatorUse:
     return EvaluatorUse(use=name, arguments=_plain(arguments))
 
 
-def _role(name: str, role: Mapping[str, JSON]) -> Role:
+def _role(name: str, role: Mapping[str, JSON], tools: Mapping[str, JSON]) -> Role:
     model = role.get("model")
     return Role(
         name=name,
@@ -112,7 +136,7 @@ def _role(name: str, role: Mapping[str, JSON]) -> Role:
         vars=role["vars"],
         model=model if isinstance(model, str) else None,
         pool=model["pool"] if isinstance(model, dict) else None,
-        tools=tuple(role["tools"]),
+        tools=_role_tools(role["tools"], tools),
         sees=tuple(role["sees"]),
         output=role.get("output"),
         join=role["join"],

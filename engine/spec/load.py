@@ -98,6 +98,7 @@ def load(
     overrides: Mapping[str, JSON] | None = None,
     models: Path | None = None,
     shown_as: str | None = None,
+    trust: bool = False,
 ) -> Loaded:
     """Loads a spec with all that it extends and names.
 
@@ -119,7 +120,7 @@ def load(
         problem = Problem(path=(), wrong=str(refused))
         return _unread(shown, [Fault(file=shown, line=0, column=0, problem=problem)])
     document = sources.document(content, shown, path)
-    return _Loading(sources, shown, path.stem).run(document, overrides or {}, models)
+    return _Loading(sources, shown, path.stem, trust).run(document, overrides or {}, models)
 
 
 def load_text(
@@ -153,12 +154,13 @@ def _add_located(loaded: Loaded, faults: list[Fault]) -> None:
 class _Loading:
     """One load, step by step."""
 
-    def __init__(self, sources: Sources, shown: str, stem: str) -> None:
+    def __init__(self, sources: Sources, shown: str, stem: str, trust: bool = False) -> None:
         self.sources = sources
         self.shown = shown
         self.stem = stem
         self.problems: list[Problem] = []
         self.catalogue = ""
+        self.trust = trust
 
     def run(
         self, document: Located | None, overrides: Mapping[str, JSON], models: Path | None
@@ -219,7 +221,12 @@ class _Loading:
         )
         self.problems += _schemas(found)
         self.plugins = PluginCheck(
-            marks=marks, sources=self.sources, problems=self.problems, files={}, arguments={}
+            marks=marks,
+            sources=self.sources,
+            problems=self.problems,
+            files={},
+            arguments={},
+            trust=self.trust,
         )
         self.plugins.document(found)
         self.problems = _bounded(self.problems)
@@ -268,7 +275,7 @@ class _Loading:
             if sound.data is None:
                 return
             data, loaded._links, loaded.partial = sound.data, sound.links, True  # noqa: SLF001
-        normal = normal_form(data, name=self.stem, files=hashes)
+        normal = normal_form(data, name=self.stem, files=hashes, served=self.plugins.served)
         loaded.normal = None if loaded.problems else normal
         loaded.topology = build(normal, self.sources.folder.resolve())
 

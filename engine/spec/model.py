@@ -118,11 +118,23 @@ class Pool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolUse:
-    """One entry of ``tools``: an installed tool with settings (templates allowed in texts)."""
+    """One tool that roles may call: an installed tool with settings (templates allowed in texts).
+
+    Attributes:
+        name: By which models call it.
+        use: The installed tool, or source of tools.
+        settings: What the author wrote under ``with``.
+        source: For a tool from elsewhere: the entry of ``tools`` that gives it.
+        tool: Likewise: the source's own name for it.
+        served: Likewise: what the source said when the spec was frozen (``engine.spec.served``).
+    """
 
     name: str
     use: str
     settings: Mapping[str, JSON] = field(default_factory=dict)
+    source: str = ""
+    tool: str = ""
+    served: Mapping[str, JSON] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from orglab.engine.spec.extension import link_id
 from orglab.engine.spec.fault import Problem, SpecPath
+from orglab.engine.spec.served import gives
 from orglab.engine.spec.words import did_you_mean, listed
 
 __all__ = ["RESERVED_INPUTS", "items", "maps", "name_problems"]
@@ -164,7 +165,7 @@ def _roles(
     for name, role in maps(data.get("roles")):
         at: SpecPath = ("roles", name)
         for path, tool in _texts(_listed(role.get("tools")), (*at, "tools")):
-            if tool not in known["tools"]:
+            if tool not in known["tools"] and not gives(data.get("tools"), tool):
                 yield _unknown_tool(tool, known["tools"], path)
         for path, sight in _texts(_listed(role.get("sees")), (*at, "sees")):
             other = sight.removeprefix("role:")

@@ -41,7 +41,11 @@ def canonical(value: JSON) -> str:
 
 
 def normal_form(
-    data: Mapping[str, JSON], *, name: str, files: Mapping[str, str]
+    data: Mapping[str, JSON],
+    *,
+    name: str,
+    files: Mapping[str, str],
+    served: Mapping[str, JSON] | None = None,
 ) -> dict[str, JSON]:
     """The normal form of a sound document.
 
@@ -50,6 +54,7 @@ def normal_form(
             folder.
         name: Its name where it has none.
         files: SHA-256 of each data file that a setting names, by that path.
+        served: What each source of tools said, by its name in ``tools``.
     """
     models = data.get("models", {})
     only = next(iter(models)) if len(models) == 1 else None
@@ -61,7 +66,7 @@ def normal_form(
         "inputs": {key: _input(part) for key, part in sorted(data.get("inputs", {}).items())},
         "models": _each(models, model_form),
         "pools": _each(data.get("pools", {}), _pool),
-        "tools": _each(data.get("tools", {}), _tool),
+        "tools": _with_served(_each(data.get("tools", {}), _tool), served or {}),
         "roles": {key: _role(part, only) for key, part in data["roles"].items()},
         "links": [_link(part) for part in data.get("links", [])],
     }
@@ -143,6 +148,13 @@ def _pool(pool: Mapping[str, JSON]) -> dict[str, JSON]:
 def _tool(tool: Mapping[str, JSON]) -> dict[str, JSON]:
     found = _filled(tool, "tool")
     return {**found, "with": _ordered(found["with"])}
+
+
+def _with_served(tools: dict[str, JSON], served: Mapping[str, JSON]) -> dict[str, JSON]:
+    return {
+        name: {**tool, "served": served[name]} if name in served else tool
+        for name, tool in tools.items()
+    }
 
 
 def _role(role: Mapping[str, JSON], only_model: str | None) -> dict[str, JSON]:

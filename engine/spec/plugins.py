@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -15,12 +15,28 @@ from orglab.engine.spec.marks import Marks
 from orglab.engine.spec.names import items, maps
 from orglab.engine.spec.schema import definition
 from orglab.engine.spec.secrets import secret_problems
+from orglab.engine.spec.served import (
+    ARGUMENTS,
+    ask_source,
+    name_clashes,
+    role_problems,
+    trust_problem,
+)
 from orglab.engine.spec.source import Sources
 from orglab.engine.spec.words import did_you_mean, got
 from orglab.evaluators.base import OutputEvaluator
 from orglab.providers.registry import Group, load_plugin, plugin_names
+from orglab.providers.tool_source import ToolSource
 
-__all__ = ["WEIGHTS", "PluginCheck", "evaluator_places", "is_template", "named_files", "spread"]
+__all__ = [
+    "WEIGHTS",
+    "PluginCheck",
+    "evaluator_places",
+    "holds_template",
+    "is_template",
+    "named_files",
+    "spread",
+]
 
 JSON: TypeAlias = Any
 _Hint: TypeAlias = Any
@@ -67,6 +83,14 @@ def is_template(value: JSON) -> bool:
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
+def holds_template(value: JSON) -> bool:
+    """Whether a text in a setting, at any depth, is a template."""
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return any(holds_template(part) for part in parts)
+    return is_template(value)
+
+
 def evaluator_places(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, JSON, bool]]:
     """Every evaluator written in a document: its path, itself, whether it is a check."""
     for index, item in items(data.get("evaluators")):
@@ -108,6 +132,8 @@ class PluginCheck:
         problems: What is wrong.
         files: The real path of each file that a setting names, by the setting's path.
         arguments: The arguments of each evaluator by its path, short forms spread out.
+        trust: The user trusts the spec: what it names may be run.
+        served: What each source of tools said, by its name in ``tools``.
     """
 
     marks: Marks
@@ -115,6 +141,8 @@ class PluginCheck:
     problems: list[Problem]
     files: dict[SpecPath, Path]
     arguments: dict[SpecPath, Mapping[str, JSON]]
+    trust: bool = False
+    served: dict[str, Mapping[str, JSON]] = field(default_factory=dict)
 
     # -- what a document holds
 
@@ -122,6 +150,7 @@ class PluginCheck:
         """Checks tools, evaluators, checks and models of a document."""
         for name, tool in maps(data.get("tools")):
             self._tool(tool, ("tools", name))
+        self._names_served(data)
         roles = data.get("roles")
         for path, item, check in evaluator_places(data):
             self._evaluator(item, path, list(roles) if isinstance(roles, dict) else [], check=check)
@@ -131,8 +160,40 @@ class PluginCheck:
     def _tool(self, tool: Mapping[str, JSON], path: SpecPath) -> None:
         settings = tool.get("with", {})
         cls = self._plugin("orglab.tools", tool.get("use"), (*path, "use"))
-        if cls is not None and isinstance(settings, dict):
-            self._settings(cls, settings, (*path, "with"))
+        if cls is None or not isinstance(settings, dict):
+            return
+        before = len(self.problems)
+        if issubclass(cls, ToolSource) and not self.trust:
+            self.problems.append(trust_problem(str(tool["use"]), cls, (*path, "use")))
+        self._settings(cls, settings, (*path, "with"))
+        if issubclass(cls, ToolSource) and len(self.problems) == before:
+            self._ask_source(cls, settings, path)
+
+    def _ask_source(
+        self, cls: type[ToolSource], settings: Mapping[str, JSON], path: SpecPath
+    ) -> None:
+        """Asks a trusted source what it gives, which is part of the spec from now on."""
+        name = str(path[1])
+        for key, value in settings.items():
+            if key != ARGUMENTS and holds_template(value):
+                wrong = f"`{key}` is the same for all units, so it can be no template"
+                self._tell((*path, "with", key), wrong, cure=f"put templates into `{ARGUMENTS}`")
+                return
+        try:
+            plain = {key: value for key, value in settings.items() if not key.startswith("x-")}
+            folder = self.sources.folder.resolve()
+            self.served[name] = ask_source(name, cls, plain, folder)
+        except ValueError as refused:
+            self._tell((*path, "with"), " ".join(str(refused).split()))
+
+    def _names_served(self, data: Mapping[str, JSON]) -> None:
+        tools = data.get("tools")
+        self.problems += name_clashes(tools, self.served)
+        for role, written in maps(data.get("roles")):
+            named = written.get("tools")
+            if isinstance(named, list):
+                path = ("roles", role, "tools")
+                self.problems += role_problems(named, tools, self.served, path)
 
     def _evaluator(self, item: JSON, path: SpecPath, roles: Sequence[str], *, check: bool) -> None:
         named = spread(item)

@@ -23,6 +23,7 @@ from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
 from orglab.engine.study.sharing import sharing_of
 from orglab.engine.study.units import unit_content
+from orglab.engine.tools.sources import Sources
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
@@ -245,6 +246,7 @@ def _budget(limit: float | None, store: Store) -> Budget | None:
 class _Batch:
     def __init__(self, batch: Batch, store: Store, progress: Progress, stop: asyncio.Event) -> None:
         self.batch, self.store, self.progress, self.stop = batch, store, progress, stop
+        self.sources = Sources()
         self.desks = Desks(batch.providers)
         self.budget = _budget(batch.max_cost, store)
         planned = len(batch.units) * batch.replicates * len(batch.arms)
@@ -253,7 +255,7 @@ class _Batch:
             store, arms=batch.share_prefix, kept=batch.kept, tell=self.tally.warnings.append
         )
         self.plans = {
-            arm.name: RunPlan(arm.team, self.desks.of(arm.team.topology.models))
+            arm.name: RunPlan(arm.team, self.desks.of(arm.team.topology.models), self.sources)
             for arm in batch.arms
         }
         self.measurers = {
@@ -290,6 +292,7 @@ class _Batch:
                     group.create_task(self._work(waiting))
         finally:
             await self.desks.aclose()
+            await self.sources.aclose()
             if self.sharing is not None:
                 self.sharing.close()
                 self.tally.reused = self.sharing.reused
@@ -368,6 +371,8 @@ class _Batch:
                 sharing=self.sharing,
             )
         except Interrupted:
+            if not self._stopping():
+                self.stop.set()  # who answers said so: a person at the terminal
             await gate.settle()
             self.store.leave(planned.id)
             return None

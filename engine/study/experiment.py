@@ -57,12 +57,14 @@ def kind_of(path: Path) -> str:
     return kind if isinstance(kind, str) else "topology"
 
 
-def check_experiment(path: Path, *, models: Path | None = None) -> tuple[Fault, ...]:
+def check_experiment(
+    path: Path, *, models: Path | None = None, trust: bool = False
+) -> tuple[Fault, ...]:
     """Every fault of an experiment and of its arms; () where it is sound.
 
     A difference beyond the treatment is no fault of the document: ``guard`` refuses it.
     """
-    return tuple(_Loading(path, models, {}, None).load()[1])
+    return tuple(_Loading(path, models, {}, None, trust).load()[1])
 
 
 def load_experiment(
@@ -72,6 +74,7 @@ def load_experiment(
     overrides: Mapping[str, JSON] | None = None,
     seed: int | None = None,
     replicates: int | None = None,
+    trust: bool = False,
 ) -> Experiment:
     """Loads an experiment with its arms and units.
 
@@ -81,11 +84,12 @@ def load_experiment(
         overrides: Values by path, set in every arm.
         seed: A root seed in place of the document's; units are drawn by it too.
         replicates: Runs of each unit under each arm, in place of the document's.
+        trust: What the arms name may be run: Python functions, programs.
 
     Raises:
         SpecError: There are faults; all of them.
     """
-    experiment, faults = _Loading(path, models, overrides or {}, seed).load()
+    experiment, faults = _Loading(path, models, overrides or {}, seed, trust).load()
     if faults or experiment is None:
         raise SpecError(faults)
     return experiment if replicates is None else replace(experiment, replicates=replicates)
@@ -103,8 +107,14 @@ class _Loading:
     """One load, step by step: what a fault does not concern is looked at all the same."""
 
     def __init__(
-        self, path: Path, models: Path | None, overrides: Mapping[str, JSON], seed: int | None
+        self,
+        path: Path,
+        models: Path | None,
+        overrides: Mapping[str, JSON],
+        seed: int | None,
+        trust: bool,
     ) -> None:
+        self.trust = trust
         self.path = path
         self.folder = path.parent
         self.models = models
@@ -191,7 +201,7 @@ class _Loading:
             return None
         shown = Path(os.path.normpath(self.folder / file))
         overrides = {**sets, **self.overrides, "evaluators": evaluators}
-        return check_file(shown, overrides=overrides, models=self.models)
+        return check_file(shown, overrides=overrides, models=self.models, trust=self.trust)
 
     def _moved(self, name: str, checked: Checked) -> Iterator[Fault]:
         """Faults of an arm; those of evaluators and of patches are the experiment's own."""
@@ -300,6 +310,7 @@ def experiment_of_files(
     seed: int = 0,
     replicates: int = 1,
     models: Path | None = None,
+    trust: bool = False,
 ) -> Experiment:
     """Two teams as an experiment without a third file: the treatment is what differs.
 
@@ -313,7 +324,7 @@ def experiment_of_files(
     names = [left.stem, right.stem]
     if names[0] == names[1]:
         raise ValueError(f"both files are called {left.name}: arms are named after their files")
-    arms = _measured_alike(dict(zip(names, _teams((left, right), models), strict=True)))
+    arms = _measured_alike(dict(zip(names, _teams((left, right), models, trust), strict=True)))
     normals = [team.topology.normal for team in arms.values()]
     found = tested(differences(normals[0], normals[1]))
     if not found:
@@ -337,9 +348,9 @@ def experiment_of_files(
     )
 
 
-def _teams(paths: Sequence[Path], models: Path | None) -> list[Team]:
+def _teams(paths: Sequence[Path], models: Path | None, trust: bool) -> list[Team]:
     """The teams of two files; the faults of both are told in one go."""
-    checked = [check_file(path, models=models) for path in paths]
+    checked = [check_file(path, models=models, trust=trust) for path in paths]
     faults = [fault for each in checked for fault in each.faults]
     for each in checked:
         problems = evaluator_problems(each.team) if each.team is not None else ()

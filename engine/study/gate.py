@@ -7,19 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from orglab.engine.study.budget import Budget, BudgetReached
+from orglab.providers.interrupted import Interrupted
 from orglab.results.journal import Entry, Journal
 from orglab.results.records import Event
 
 __all__ = ["Gate", "Interrupted"]
 
 JSON: TypeAlias = Any
-
-
-class Interrupted(BaseException):
-    """Raised in place of beginning a call once the study is to stop; the run can go on later.
-
-    It is no ``Exception``, so that nothing which records the faults of plugins takes it for one.
-    """
 
 
 class Gate:

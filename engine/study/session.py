@@ -15,6 +15,7 @@ from orglab.engine.spec.fault import SpecError
 from orglab.engine.study.batch import Arm, Batch
 from orglab.engine.study.comparison import frozen_comparison
 from orglab.engine.study.experiment import Experiment
+from orglab.engine.study.frozen_tools import changed_tools
 from orglab.engine.study.ready import evaluator_problems
 from orglab.engine.study.units import read_units, typed_unit
 from orglab.results.commit import StoreError
@@ -36,7 +37,11 @@ JSON: TypeAlias = Any
 
 
 def load_team(
-    path: Path, *, overrides: Mapping[str, JSON] | None = None, models: Path | None = None
+    path: Path,
+    *,
+    overrides: Mapping[str, JSON] | None = None,
+    models: Path | None = None,
+    trust: bool = False,
 ) -> Team:
     """Loads, checks and compiles a topology.
 
@@ -44,11 +49,12 @@ def load_team(
         path: The spec.
         overrides: Values by path (``roles.writer.vars.persona``), set before checking.
         models: A catalogue to use in place of the spec's models.
+        trust: What the spec names may be run: Python functions, programs.
 
     Raises:
         SpecError: The spec has faults; all of them.
     """
-    checked = check_file(path, overrides=overrides, models=models)
+    checked = check_file(path, overrides=overrides, models=models, trust=trust)
     if checked.faults or checked.team is None:
         raise SpecError(checked.faults)
     if wrong := [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]:
@@ -197,7 +203,13 @@ def open_study(folder: Path, team: Team) -> Store:
     sql = "SELECT spec FROM runs WHERE spec!=? ORDER BY run LIMIT 1"
     other = next(store.rows(sql, (team.topology.hash,)), None)
     if other is not None:
+        changed = changed_tools(store.spec(other["spec"]) or {}, team.topology.normal)
         store.close()
+        if changed:
+            raise StoreError(
+                f"{folder} holds runs of this spec with other tools: {changed}. They must not be "
+                "mixed: name another folder with --out, or begin a new one beside it with --fresh"
+            )
         raise StoreError(
             f"{folder} holds runs of another spec (hash {other['spec'][:8]}; this one has "
             f"{team.topology.hash[:8]}), and they must not be mixed: name another folder with "

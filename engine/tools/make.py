@@ -13,6 +13,7 @@ from typing import Any, cast
 from orglab.engine.spec.words import nearest
 from orglab.providers.base import JSON, Tool
 from orglab.providers.registry import Group, load_plugin, plugin_names
+from orglab.providers.tool_source import ToolSource
 
 __all__ = ["Resolve", "make", "make_plugin", "settings_of"]
 
@@ -44,7 +45,10 @@ def make(use: str, settings: Mapping[str, JSON], *, resolve: Resolve) -> Tool:
     Raises:
         ValueError: No such tool, or a setting is unknown, missing or wrong; in words.
     """
-    return cast("Tool", make_plugin("orglab.tools", use, settings, resolve))
+    made = make_plugin("orglab.tools", use, settings, resolve)
+    if isinstance(made, ToolSource):
+        raise ValueError(f"`{use}` gives tools to roles alone, under `tools` of a trusted spec")
+    return cast("Tool", made)
 
 
 def make_plugin(group: Group, name: str, settings: Mapping[str, JSON], resolve: Resolve) -> object:

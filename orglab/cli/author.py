@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orglab.cli.differing import GATE
-from orglab.cli.values import MOST_SEED, overrides_of
+from orglab.cli.values import MOST_SEED, Trust, overrides_of
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.draw import draw
 from orglab.engine.graph.team import Team
@@ -49,22 +49,25 @@ def check(
     files_: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Specs to check.")],
     sets: Sets = None,
     models: Catalogue = None,
+    trust: Trust = False,
 ) -> None:
     """Tells every fault of a spec: where, what is wrong, what was expected, how to mend it."""
     code = 0
     for path in files_:
         if kind_of(path) == "experiment":
-            found = _check_experiment(path, models)
+            found = _check_experiment(path, models, trust)
         else:
-            found = _check_team(path, overrides_of(sets or []), models)
+            found = _check_team(path, overrides_of(sets or []), models, trust)
         code = found if code in (0, GATE) and found else code
     if code:
         raise typer.Exit(code)
 
 
-def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None) -> int:
+def _check_team(
+    path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
+) -> int:
     """Tells the faults of a team, or that it is sound; the exit code."""
-    checked = check_file(path, overrides=overrides, models=models)
+    checked = check_file(path, overrides=overrides, models=models, trust=trust)
     faults = list(checked.faults)
     if checked.team is not None:
         faults += [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]
@@ -75,14 +78,14 @@ def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None) 
     return 2 if faults else 0
 
 
-def _check_experiment(path: Path, models: Path | None) -> int:
+def _check_experiment(path: Path, models: Path | None, trust: bool) -> int:
     """Tells the faults of an experiment, or that its arms differ as declared; the exit code."""
-    faults = check_experiment(path, models=models)
+    faults = check_experiment(path, models=models, trust=trust)
     for fault in faults:
         typer.echo(visible(str(fault)))
     if faults:
         return 2
-    experiment = load_experiment(path, models=models)
+    experiment = load_experiment(path, models=models, trust=trust)
     try:
         guard(experiment)
     except UndeclaredDifference as refused:
@@ -112,9 +115,10 @@ def graph(
         Literal["mermaid", "dot", "svg", "json"], typer.Option("--format", help="Kind of drawing.")
     ] = "mermaid",
     sets: Sets = None,
+    trust: Trust = False,
 ) -> None:
     """Draws a team: forward links solid, authority dashed with its cap."""
-    typer.echo(draw(load_team(file, overrides=overrides_of(sets or [])), format_))
+    typer.echo(draw(load_team(file, overrides=overrides_of(sets or []), trust=trust), format_))
 
 
 def render(
@@ -126,9 +130,10 @@ def render(
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")] = 0,
     sets: Sets = None,
     models: Catalogue = None,
+    trust: Trust = False,
 ) -> None:
     """Shows every prompt of a team for a unit, with its tokens; no model is called."""
-    team = load_team(file, overrides=overrides_of(sets or []), models=models)
+    team = load_team(file, overrides=overrides_of(sets or []), models=models, trust=trust)
     unit = units_of(team, inputs=inputs or [], units=units)[0]
     console = Console()
     found = asyncio.run(rendered_prompts(team, unit, seed=seed))

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orglab.cli.markdown import markdown_of
-from orglab.cli.values import overrides_of
+from orglab.cli.values import Trust, overrides_of
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.study.comparison import Comparison, compare_teams
@@ -51,13 +51,16 @@ def diff(
     models: Annotated[
         Path | None, typer.Option(help="A catalogue in place of both specs' models.")
     ] = None,
+    trust: Trust = False,
     format_: Annotated[
         Literal["terminal", "markdown", "json"], typer.Option("--format", help="How to print it.")
     ] = "terminal",
 ) -> None:
     """Shows every difference of two teams; with --treatment it refuses any other."""
     overrides = overrides_of(sets or [])
-    teams = [load_team(path, overrides=overrides, models=models) for path in (left, right)]
+    teams = [
+        load_team(path, overrides=overrides, models=models, trust=trust) for path in (left, right)
+    ]
     unit = _unit(teams, inputs or [], units) if units or inputs else None
     found = asyncio.run(
         compare_teams(

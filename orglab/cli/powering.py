@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from orglab.cli.values import Trust
 from orglab.engine.study.batch import run_batch
 from orglab.engine.study.experiment import (
     Experiment,
@@ -40,6 +41,7 @@ def power_of(
     models: Annotated[
         Path | None, typer.Option(help="A catalogue in place of the arms' models.")
     ] = None,
+    trust: Trust = False,
 ) -> None:
     """Shows the pairs needed by effect size, and the power of this experiment's units.
 
@@ -48,7 +50,7 @@ def power_of(
     """
     if kind_of(file) != "experiment":
         raise ValueError(f"{file} is no experiment: power is about the pairs of one")
-    experiment = load_experiment(file, models=models)
+    experiment = load_experiment(file, models=models, trust=trust)
     guard(experiment)
     console = Console()
     pairs = len(experiment.units)

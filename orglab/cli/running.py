@@ -14,10 +14,11 @@ from rich.console import Console
 from orglab.cli.progress import progress_of
 from orglab.cli.reporting import tell_report
 from orglab.cli.stopping import stop_on_interrupt
-from orglab.cli.values import MOST_SEED, Cache
+from orglab.cli.values import MOST_SEED, Cache, Trust
 from orglab.cli.work import Wish, work_of
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
 from orglab.engine.study.budget import Budget
+from orglab.engine.study.frozen_tools import refuse_changed_tools
 from orglab.engine.study.session import fresh_folder, in_here
 from orglab.results.figures_text import dollars
 from orglab.results.kept_calls import kept_calls_file
@@ -79,6 +80,7 @@ def run(
     at_once: AtOnce = None,
     max_cost: MaxCost = None,
     cache: Cache = True,
+    trust: Trust = False,
 ) -> None:
     """Runs a team or an experiment; the same command again goes on where it stopped.
 
@@ -93,10 +95,13 @@ def run(
             seed=seed,
             models=models,
             sets=sets or [],
+            trust=trust,
         )
     )
     folder = out or in_here(work.folder)
     folder = fresh_folder(folder) if fresh else folder
+    if out is None and not fresh:
+        refuse_changed_tools(folder, [arm.team for arm in work.batch.arms])
     batch = replace(
         work.batch,
         retry_failed=retry_failed,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-__all__ = ["MOST_SEED", "Cache", "overrides_of"]
+__all__ = ["MOST_SEED", "Cache", "Trust", "overrides_of"]
 
 JSON: TypeAlias = Any
 MOST_SEED = 2**63 - 1
@@ -17,6 +17,12 @@ Cache = Annotated[
     bool,
     typer.Option(
         " /--no-cache", help="Pay for every call: take no reply from other studies, keep none."
+    ),
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust", help="Let the spec run what it names: Python functions, MCP servers. Read it first."
     ),
 ]
 

@@ -43,6 +43,7 @@ class Wish:
     seed: int | None
     models: Path | None
     sets: Sequence[str]
+    trust: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ def _team(wish: Wish) -> Work:
     if wish.inputs and wish.units:
         raise typer.BadParameter("--input and --units exclude each other")
     overrides = overrides_of(wish.sets)
-    team = load_team(wish.files[0], overrides=overrides, models=wish.models)
+    team = load_team(wish.files[0], overrides=overrides, models=wish.models, trust=wish.trust)
     batch = Batch(
         arms=[Arm.alone(team)],
         units=units_of(team, inputs=wish.inputs, units=wish.units),
@@ -111,6 +112,7 @@ def _of_document(wish: Wish) -> Experiment:
         overrides=overrides_of(wish.sets),
         seed=wish.seed,
         replicates=wish.replicates,
+        trust=wish.trust,
     )
 
 
@@ -127,6 +129,7 @@ def _of_files(wish: Wish) -> Experiment:
         seed=wish.seed or 0,
         replicates=wish.replicates or 1,
         models=wish.models,
+        trust=wish.trust,
     )
 
 
