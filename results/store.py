@@ -22,6 +22,7 @@ from orglab.results.jsontext import digest, dumps, plain_text
 from orglab.results.lock import StudyLock, StudyLocked
 from orglab.results.reader import Reader, check_format, study_file
 from orglab.results.records import RunStatus, Score
+from orglab.results.renaming import Renaming, rename_arms
 from orglab.results.retry import failed_judges, put_judges_aside, reopen
 from orglab.results.rows import blob_hashes, entry_of_row
 from orglab.results.run_journal import Earlier, RunJournal
@@ -279,6 +280,17 @@ class Store(Reader):
         """
         self._journals.pop(run_id, None)
         self.commits.flush()
+
+    def rename_arms(self, renamings: Iterable[Renaming]) -> None:
+        """Gives the runs of arms other names, all at once.
+
+        Raises:
+            StoreError: A run is open; or it cannot be written, and nothing has changed.
+        """
+        if self._journals:
+            raise StoreError("no run is renamed while runs are under way")
+        self.commits.flush()
+        rename_arms(self._connection, renamings)
 
     def reopen(self, run_id: str, positions: Collection[str] | None = None) -> None:
         """Makes a failed run ``running`` again, to go on from its last durable reply.

@@ -18,7 +18,7 @@ from orglab.engine.spec.shape import shape_problems
 from orglab.engine.spec.words import did_you_mean
 from orglab.engine.spec.yaml_reader import Document, read_bytes
 from orglab.engine.study.experiment import kind_of
-from orglab.engine.study.sweep_bases import Bases, experiment_bases, topology_bases
+from orglab.engine.study.sweep_bases import Bases, Given, experiment_bases, topology_bases
 from orglab.engine.study.sweep_cells import CellMaker
 from orglab.engine.study.sweep_design import Cell, Sweep
 from orglab.engine.study.sweep_levels import Factor, factors_of, level_problems
@@ -34,9 +34,11 @@ _OF_EXPERIMENT = ("units", "replicates", "seed", "pairing", "evaluators", "compo
 """Fields that an experiment brings itself."""
 
 
-def check_sweep(path: Path, *, models: Path | None = None) -> tuple[Fault, ...]:
+def check_sweep(
+    path: Path, *, models: Path | None = None, trust: bool = False
+) -> tuple[Fault, ...]:
     """Every fault of a sweep and of its variants; () where it is sound."""
-    return tuple(_Loading(path, models, {}, None).load()[1])
+    return tuple(_Loading(path, Given(models=models, trust=trust)).load()[1])
 
 
 def load_sweep(
@@ -46,6 +48,7 @@ def load_sweep(
     overrides: Mapping[str, JSON] | None = None,
     seed: int | None = None,
     replicates: int | None = None,
+    trust: bool = False,
 ) -> Sweep:
     """Loads a sweep with its variants and units.
 
@@ -55,11 +58,13 @@ def load_sweep(
         overrides: Values by path, set in every variant before those that vary.
         seed: A root seed in place of the document's.
         replicates: Runs of each unit under each variant, in place of the document's.
+        trust: What the teams name may be run: Python functions, programs.
 
     Raises:
         SpecError: There are faults; all of them.
     """
-    sweep, faults = _Loading(path, models, overrides or {}, seed).load()
+    given = Given(models=models, overrides=overrides or {}, seed=seed, trust=trust)
+    sweep, faults = _Loading(path, given).load()
     if faults or sweep is None:
         raise SpecError(faults)
     return sweep if replicates is None else replace(sweep, replicates=replicates)
@@ -68,15 +73,12 @@ def load_sweep(
 class _Loading:
     """One load, step by step: what a fault does not concern is looked at all the same."""
 
-    def __init__(
-        self, path: Path, models: Path | None, overrides: Mapping[str, JSON], seed: int | None
-    ) -> None:
+    def __init__(self, path: Path, given: Given) -> None:
         self.path = path
         self.folder = path.parent
-        self.models = models
-        self.overrides = overrides
-        self.given_seed = seed
+        self.given = given
         self.faults: dict[Fault, None] = {}
+        self.design_unknown = False
 
     def load(self) -> tuple[Sweep | None, list[Fault]]:
         try:
@@ -93,7 +95,7 @@ class _Loading:
         factors = self._factors(data, bases) if "vary" in data else []
         points = self._points(data, factors) if factors else []
         units = self._units(data, bases) if bases is not None else []
-        cells = self._cells(data, bases, factors, points) if bases is not None else []
+        cells = self._cells(bases, factors, points) if bases is not None else []
         if self.faults or bases is None or not cells:
             return None, sorted(self.faults, key=self._order)
         return self._made(data, bases, (factors, points), units, cells), []
@@ -109,6 +111,7 @@ class _Loading:
         if not isinstance(document.data, dict):
             return {}
         blamed = {problem.path[0] for problem in problems if problem.path}
+        self.design_unknown = "design" in blamed
         return {key: part for key, part in document.data.items() if key not in blamed}
 
     def _tell(self, problems: Sequence[Problem] | Iterator[Problem]) -> None:
@@ -141,13 +144,10 @@ class _Loading:
         shown = self.folder / data["base"]
         if kind == "experiment":
             self._tell(_brought(data))
-            return experiment_bases(
-                shown, models=self.models, overrides=self.overrides, seed=self.given_seed
-            )
+            return experiment_bases(shown, self.given)
         return topology_bases(
             shown,
-            models=self.models,
-            overrides=self.overrides,
+            self.given,
             evaluators=data.get("evaluators"),
             marks=self.marks,
             tell=lambda problem: self._tell([problem]),
@@ -158,7 +158,8 @@ class _Loading:
     def _factors(self, data: Mapping[str, JSON], bases: Bases | None) -> list[Factor]:
         vary = data["vary"]
         name, _ = draws_of(data.get("design", "grid"))
-        self._tell(level_problems(vary, draws=name in ("random", "latin")))
+        draws = self.design_unknown or name in ("random", "latin")
+        self._tell(level_problems(vary, draws=draws))
         normals = [team.topology.normal for team in bases.teams.values()] if bases else []
         self._tell(path_problems(vary, normals))
         reach = {
@@ -173,9 +174,11 @@ class _Loading:
     def _points(self, data: Mapping[str, JSON], factors: Sequence[Factor]) -> list[Point]:
         design = data.get("design", "grid")
         ranges = draws_of(design)[0] in ("grid", "zip") and any(f.span for f in factors)
-        problems = list(design_problems(design, factors)) if not ranges else []
+        if ranges or self.design_unknown:
+            return []
+        problems = list(design_problems(design, factors))
         self._tell(problems)
-        return [] if problems or ranges else points_of(design, factors, self._seed(data))
+        return [] if problems else points_of(design, factors, self._seed(data))
 
     def _units(self, data: Mapping[str, JSON], bases: Bases) -> Sequence[Unit]:
         if bases.experiment is not None:
@@ -205,21 +208,17 @@ class _Loading:
         return []
 
     def _seed(self, data: Mapping[str, JSON]) -> int:
-        return int(data.get("seed", 0)) if self.given_seed is None else self.given_seed
+        return int(data.get("seed", 0)) if self.given.seed is None else self.given.seed
 
     # -- variants
 
     def _cells(
-        self,
-        data: Mapping[str, JSON],
-        bases: Bases,
-        factors: Sequence[Factor],
-        points: Sequence[Point],
+        self, bases: Bases, factors: Sequence[Factor], points: Sequence[Point]
     ) -> list[Cell]:
         """The teams that are run; [] where what they hang on has faults."""
         if not points or any(fault.problem.path[:1] == ("vary",) for fault in self.faults):
             return []
-        maker = CellMaker(bases, factors, self.marks, models=self.models, given=self.overrides)
+        maker = CellMaker(bases, factors, self.marks, self.given)
         cells = maker.cells(points)
         self.faults |= dict.fromkeys(maker.faults)
         return cells

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from orglab.engine.graph.check import check_file
+from orglab.engine.graph.check import Checked, check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.confine import content_hash
 from orglab.engine.spec.fault import Fault, Problem, SpecError
@@ -16,9 +16,30 @@ from orglab.engine.study.design import Experiment
 from orglab.engine.study.experiment import load_experiment
 from orglab.engine.study.ready import evaluator_problems, files_read
 
-__all__ = ["Bases", "experiment_bases", "topology_bases"]
+__all__ = ["Bases", "Given", "experiment_bases", "topology_bases"]
 
 JSON: TypeAlias = Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What the user gave beside the document.
+
+    Attributes:
+        models: A catalogue in place of the base's models.
+        overrides: Values by path, set before those that vary.
+        seed: A root seed in place of the document's.
+        trust: What the teams name may be run: Python functions, programs.
+    """
+
+    models: Path | None = None
+    overrides: Mapping[str, JSON] = field(default_factory=dict)
+    seed: int | None = None
+    trust: bool = False
+
+    def check(self, path: Path, overrides: Mapping[str, JSON]) -> Checked:
+        """A team's file, checked with values put in."""
+        return check_file(path, overrides=overrides, models=self.models, trust=self.trust)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +61,16 @@ class Bases:
     experiment: Experiment | None = None
 
 
-def experiment_bases(
-    path: Path, *, models: Path | None, overrides: Mapping[str, JSON], seed: int | None
-) -> tuple[Bases | None, Sequence[Fault]]:
+def experiment_bases(path: Path, given: Given) -> tuple[Bases | None, Sequence[Fault]]:
     """The arms of an experiment, or its faults."""
     try:
-        experiment = load_experiment(path, models=models, overrides=overrides, seed=seed)
+        experiment = load_experiment(
+            path,
+            models=given.models,
+            overrides=given.overrides,
+            seed=given.seed,
+            trust=given.trust,
+        )
     except SpecError as error:
         return None, error.faults
     evaluators = experiment.document.get("evaluators", [])
@@ -54,7 +79,7 @@ def experiment_bases(
     for name, arm in experiment.document["arms"].items():
         files[name] = path.parent / (arm if isinstance(arm, str) else arm["base"])
         own = {} if isinstance(arm, str) else arm.get("set", {})
-        sets[name] = {**own, **overrides, "evaluators": evaluators}
+        sets[name] = {**own, **given.overrides, "evaluators": evaluators}
     found = Bases(
         files=files,
         overrides=sets,
@@ -67,9 +92,8 @@ def experiment_bases(
 
 def topology_bases(
     path: Path,
+    given: Given,
     *,
-    models: Path | None,
-    overrides: Mapping[str, JSON],
     evaluators: JSON | None,
     marks: Marks,
     tell: Callable[[Problem], object],
@@ -78,17 +102,18 @@ def topology_bases(
 
     Args:
         path: The team's file.
-        models: A catalogue in place of its models.
-        overrides: Values by path.
+        given: What the user gave.
         evaluators: The sweep's evaluators, or None: the team's own.
         marks: Where the sweep's values were written.
         tell: Is told of faults of the sweep.
     """
-    sets = dict(overrides) if evaluators is None else {**overrides, "evaluators": evaluators}
-    checked = check_file(path, overrides=sets, models=models)
+    sets = dict(given.overrides)
+    sets |= {} if evaluators is None else {"evaluators": evaluators}
+    checked = given.check(path, sets)
     faults = [_moved(fault, marks) for fault in checked.faults]
     if checked.team is None:
-        return None, faults
+        of_sweep = all(fault.file == "--set evaluators" for fault in checked.faults)
+        return _without_evaluators(path, given) if of_sweep else None, faults
     for problem in evaluator_problems(checked.team):
         if evaluators is not None:
             tell(problem)
@@ -109,6 +134,14 @@ def topology_bases(
         read={name: content_hash(folder / name) for name in named},
     )
     return found, faults
+
+
+def _without_evaluators(path: Path, given: Given) -> Bases | None:
+    """The team alone, so that the rest of the sweep can be checked against it."""
+    team = given.check(path, {**given.overrides, "evaluators": []}).team
+    if team is None:
+        return None
+    return Bases(files={"": path}, overrides={"": {}}, teams={"": team}, read={})
 
 
 def _moved(fault: Fault, marks: Marks) -> Fault:

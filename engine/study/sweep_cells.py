@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.fault import Fault, Problem
 from orglab.engine.spec.marks import Marks
-from orglab.engine.study.sweep_bases import Bases
+from orglab.engine.study.sweep_bases import Bases, Given
 from orglab.engine.study.sweep_design import Cell, point_name
 from orglab.engine.study.sweep_levels import Factor, Level
 from orglab.engine.study.sweep_paths import places
@@ -34,8 +32,7 @@ class CellMaker:
         bases: What is varied.
         factors: The factors.
         marks: Where the sweep's values were written.
-        models: A catalogue in place of the base's models.
-        given: What the user set on the command line, by path.
+        given: What the user gave.
     """
 
     def __init__(
@@ -43,12 +40,9 @@ class CellMaker:
         bases: Bases,
         factors: Sequence[Factor],
         marks: Marks,
-        *,
-        models: Path | None,
-        given: Mapping[str, JSON],
+        given: Given,
     ) -> None:
-        self.bases, self.factors, self.marks = bases, factors, marks
-        self.models, self.given = models, given
+        self.bases, self.factors, self.marks, self.given = bases, factors, marks, given
         self.faults: list[Fault] = []
         self._told: set[tuple[str, int, int, str]] = set()
         self._places = {
@@ -90,11 +84,7 @@ class CellMaker:
 
     def _team(self, arm: str, levels: Set, name: str) -> Team | None:
         values = {place: level.value for place, level in levels.items()}
-        checked = check_file(
-            self.bases.files[arm],
-            overrides={**self.bases.overrides[arm], **values},
-            models=self.models,
-        )
+        checked = self.given.check(self.bases.files[arm], {**self.bases.overrides[arm], **values})
         for fault in self._moved(checked.faults, levels, name):
             told = (fault.file, fault.line, fault.column, fault.problem.wrong)
             if told not in self._told:
@@ -107,7 +97,7 @@ class CellMaker:
         for fault in faults:
             place = fault.file.removeprefix("--set ")
             if place == fault.file or place not in levels:
-                yield fault if place in self.given else self._of_variant(fault, name)
+                yield fault if place in self.given.overrides else self._of_variant(fault, name)
                 continue
             path = ("vary", *levels[place].at)
             mark = self.marks.value(path)

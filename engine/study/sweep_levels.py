@@ -115,7 +115,7 @@ def factors_of(vary: Mapping[str, JSON]) -> list[Factor]:
 def _names(paths: Sequence[str]) -> dict[str, str]:
     """The shortest ends of the paths that tell them apart: ``cap``, or ``oversight.cap``."""
     parts = {path: [_fit(part) for part in path.split(".")] for path in paths}
-    names = {path: "" for path in paths}
+    names = dict.fromkeys(paths, "")
     for length in range(1, max(map(len, parts.values()), default=0) + 1):
         for path in paths:
             if not names[path]:

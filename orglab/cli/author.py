@@ -16,6 +16,7 @@ from rich.text import Text
 
 from orglab.cli.differing import GATE
 from orglab.cli.values import MOST_SEED, Trust, overrides_of
+from orglab.cli.work import sweep_words
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.draw import draw
 from orglab.engine.graph.team import Team
@@ -30,6 +31,7 @@ from orglab.engine.study.experiment import (
 from orglab.engine.study.ready import evaluator_problems
 from orglab.engine.study.render import rendered_prompts
 from orglab.engine.study.session import load_team, units_of
+from orglab.engine.study.sweep import check_sweep, load_sweep
 from orglab.providers.registry import plugin_names, plugin_version
 from orglab.results.plain import visible
 
@@ -54,8 +56,11 @@ def check(
     """Tells every fault of a spec: where, what is wrong, what was expected, how to mend it."""
     code = 0
     for path in files_:
-        if kind_of(path) == "experiment":
+        kind = kind_of(path)
+        if kind == "experiment":
             found = _check_experiment(path, models, trust)
+        elif kind == "sweep":
+            found = _check_sweep(path, models, trust)
         else:
             found = _check_team(path, overrides_of(sets or []), models, trust)
         code = found if code in (0, GATE) and found else code
@@ -63,9 +68,7 @@ def check(
         raise typer.Exit(code)
 
 
-def _check_team(
-    path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
-) -> int:
+def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool) -> int:
     """Tells the faults of a team, or that it is sound; the exit code."""
     checked = check_file(path, overrides=overrides, models=models, trust=trust)
     faults = list(checked.faults)
@@ -98,6 +101,25 @@ def _check_experiment(path: Path, models: Path | None, trust: bool) -> int:
         f"{path}: sound: {arms} arms, {len(experiment.units)} units, {runs} runs; the arms differ "
         f"in nothing beyond the treatment; hash {experiment.hash[:8]}"
     )
+    return 0
+
+
+def _check_sweep(path: Path, models: Path | None, trust: bool) -> int:
+    """Tells the faults of a sweep, or that every variant is sound; the exit code."""
+    faults = check_sweep(path, models=models, trust=trust)
+    for fault in faults:
+        typer.echo(visible(str(fault)))
+    if faults:
+        return 2
+    sweep = load_sweep(path, models=models, trust=trust)
+    if sweep.experiment is not None:
+        try:
+            guard(sweep.experiment)
+        except UndeclaredDifference as refused:
+            for line in refused.lines:
+                typer.echo(visible(f"{path}: {line}"))
+            return GATE
+    typer.echo(visible(f"{path}: sound: {sweep_words(sweep)}; hash {sweep.hash[:8]}"))
     return 0
 
 

@@ -38,7 +38,7 @@ REASONS = 3
 
 
 Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, or two teams.")
+    list[Path], typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, a sweep, or two teams.")
 ]
 Inputs = Annotated[
     list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
@@ -82,7 +82,7 @@ def run(
     cache: Cache = True,
     trust: Trust = False,
 ) -> None:
-    """Runs a team or an experiment; the same command again goes on where it stopped.
+    """Runs a team, an experiment or a sweep; the same command again goes on where it stopped.
 
     Two teams and --units are an experiment without a third file: the treatment is what differs.
     """
@@ -118,8 +118,8 @@ def run(
             tally = asyncio.run(_run(batch, store, progress, console))
     finally:
         store.close()
-    _report(console, tally, folder)
-    if work.experiment is not None:
+    _report(console, tally, folder, table=work.sweep is None)
+    if work.reports:
         tell_report(folder)
     if tally.budget is not None and tally.budget.reached:
         raise typer.Exit(BUDGET_REACHED)
@@ -131,8 +131,9 @@ async def _run(batch: Batch, store: Store, progress: Progress, console: Console)
     return await run_batch(batch, store, progress=progress, stop=stop_on_interrupt(console))
 
 
-def _report(console: Console, tally: Tally, folder: Path) -> None:
-    console.print(summary([folder]))
+def _report(console: Console, tally: Tally, folder: Path, *, table: bool) -> None:
+    if table:  # a sweep has too many columns: its report's table is printed
+        console.print(summary([folder]))
     for line in [*_remarks(tally), *_reasons(folder)]:
         console.print(line, markup=False, highlight=False)
     console.print(f"Read the transcripts: orglab show {folder}", markup=False, highlight=False)

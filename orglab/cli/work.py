@@ -1,4 +1,4 @@
-"""What ``orglab run`` is asked to do: one team, an experiment, or two files as an experiment."""
+"""What ``orglab run`` is asked to do: a team, an experiment, a sweep, two files as an experiment."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ from orglab.engine.study.session import (
     study_folder,
     units_of,
 )
+from orglab.engine.study.sweep import Sweep, load_sweep
+from orglab.engine.study.sweep_session import open_sweep, sweep_batch, sweep_folder
 from orglab.results.plain import visible
 from orglab.results.store import Store
 
-__all__ = ["Wish", "Work", "work_of"]
+__all__ = ["Wish", "Work", "sweep_words", "work_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,8 @@ class Work:
         folder: The study's default folder.
         open: Opens the study in a folder.
         words: What is told before the first call.
-        experiment: The experiment, or None for one team.
+        experiment: The experiment, or None.
+        sweep: The sweep, or None.
     """
 
     name: str
@@ -65,10 +68,16 @@ class Work:
     open: Callable[[Path], Store]
     words: Sequence[str] = ()
     experiment: Experiment | None = None
+    sweep: Sweep | None = None
+
+    @property
+    def reports(self) -> bool:
+        """A report is written when the runs have ended."""
+        return self.experiment is not None or self.sweep is not None
 
 
 def work_of(wish: Wish) -> Work:
-    """The work that was asked for; an experiment has passed its guard.
+    """The work that was asked for; an experiment has passed its guard, also as a sweep's base.
 
     Raises:
         SpecError: A spec has faults.
@@ -79,9 +88,10 @@ def work_of(wish: Wish) -> Work:
         return _experiment(_of_files(wish))
     if len(wish.files) > 2:
         raise typer.BadParameter("one spec, or two to compare; an experiment names more arms")
-    if kind_of(wish.files[0]) == "experiment":
-        return _experiment(_of_document(wish))
-    return _team(wish)
+    kind = kind_of(wish.files[0])
+    if kind == "sweep":
+        return _sweep(wish)
+    return _experiment(_of_document(wish)) if kind == "experiment" else _team(wish)
 
 
 def _team(wish: Wish) -> Work:
@@ -143,6 +153,47 @@ def _experiment(experiment: Experiment) -> Work:
         words=_treatment(experiment),
         experiment=experiment,
     )
+
+
+def _sweep(wish: Wish) -> Work:
+    if wish.inputs or wish.units:
+        raise typer.BadParameter("a sweep, or its base, names its units itself")
+    sweep = load_sweep(
+        wish.files[0],
+        models=wish.models,
+        overrides=overrides_of(wish.sets),
+        seed=wish.seed,
+        replicates=wish.replicates,
+        trust=wish.trust,
+    )
+    if sweep.experiment is not None:
+        guard(sweep.experiment)
+    return Work(
+        name=sweep.name,
+        batch=sweep_batch(sweep),
+        folder=sweep_folder(sweep),
+        open=lambda folder: open_sweep(folder, sweep, tell=_tell),
+        words=[sweep_words(sweep)],
+        sweep=sweep,
+    )
+
+
+def sweep_words(sweep: Sweep) -> str:
+    """``8 variants (cap 4, persona 2), 6 units, 48 runs``; what equal variants save is told."""
+    factors = ", ".join(
+        f"{factor.name} {len({point[at].label for point in sweep.points})}"
+        for at, factor in enumerate(sweep.factors)
+    )
+    arms = len(sweep.bases)
+    wanted, teams = len(sweep.points) * arms, len(sweep.cells)
+    same = (
+        f"; {wanted - teams} of them are the same as others and are run once"
+        if wanted > teams
+        else ""
+    )
+    each = f" x {arms} arms" if arms > 1 else ""
+    runs = teams * len(sweep.units) * sweep.replicates
+    return f"{len(sweep.points)} variants ({factors}){each}{same}; {len(sweep.units)} units, {runs} runs"
 
 
 def _tell(words: str) -> None:
