@@ -152,11 +152,15 @@ class Server:
         reply = self.answer(call)
         whole = False
         try:
-            whole = await _send(reply, writer)
+            whole = await self.send(reply, writer)
         finally:
             counts.at_once -= 1
             self._count(reply, whole)
         return whole or reply.fault == "truncated"
+
+    async def send(self, reply: Reply, writer: asyncio.StreamWriter) -> bool:
+        """Sends a reply or plays its fault; whether all of a good reply was written."""
+        return await _send(reply, writer)
 
     def _count(self, reply: Reply, whole: bool) -> None:
         usage = reply.body.get("usage") if isinstance(reply.body, dict) else None
