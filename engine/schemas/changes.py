@@ -69,7 +69,9 @@ class _Changes:
 
     def _define(self, name: str) -> JSON:
         reference = {"$ref": f"#/$defs/{name}{_SUFFIX}"}
-        if name + _SUFFIX not in self.made:
+        if name == "team":
+            self.made[name + _SUFFIX] = _team(self.defs[name])
+        elif name + _SUFFIX not in self.made:
             self.made[name + _SUFFIX] = {}
             self.made[name + _SUFFIX].update(self._map(self.defs[name], f"#/$defs/{name}"))
         return reference
@@ -94,6 +96,14 @@ class _Changes:
                 self._change(more, f"{where}/additionalProperties")
             )
         return kept
+
+
+def _team(plain: JSON) -> JSON:
+    """Changes of a team within: those of a topology."""
+    below = f"#/$defs/topology{_SUFFIX}/properties"
+    kept = {key: value for key, value in plain.items() if key != "required"}
+    fields = {key: {"$ref": f"{below}/{key}"} for key in plain["properties"]}
+    return {**kept, "properties": fields}
 
 
 _KEPT = (

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from orglab.engine.spec.embed import with_team
 from orglab.engine.spec.model import (
     AuthorityLink,
     EvaluatorUse,
@@ -40,8 +41,30 @@ _FILES = frozenset(("file", "chat_template"))
 _NO_OPTIONS = frozenset(("provider", "model", "params", "price", "faults", *_MODEL_FIELDS))
 
 
-def build(normal: Mapping[str, JSON], folder: Path) -> Topology:
-    """The topology of a normal form whose files lie in ``folder``."""
+def build(
+    normal: Mapping[str, JSON], folder: Path, teams: Mapping[str, Topology] | None = None
+) -> Topology:
+    """The topology of a normal form whose files lie in ``folder``.
+
+    Args:
+        normal: The normal form.
+        folder: The folder of its files.
+        teams: The teams of its roles, where they are built already.
+    """
+    found = _built(normal, folder)
+    for name, role in normal["roles"].items():
+        if "team" in role:
+            inner = (teams or {}).get(name) or build(_whole(role["team"], normal), folder)
+            found = with_team(found, name, inner)
+    return found
+
+
+def _whole(team: Mapping[str, JSON], normal: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The normal form of a team within, with the data files that stand in the outer one."""
+    return {**team, "files": normal["files"]}
+
+
+def _built(normal: Mapping[str, JSON], folder: Path) -> Topology:
     return Topology(
         name=normal["name"],
         hash=topology_hash(normal),
@@ -49,7 +72,9 @@ def build(normal: Mapping[str, JSON], folder: Path) -> Topology:
         inputs={name: _input(name, schema) for name, schema in normal["inputs"].items()},
         models={alias: model_of(alias, model, folder) for alias, model in normal["models"].items()},
         pools={name: _pool(name, pool) for name, pool in normal["pools"].items()},
-        tools={use.name: use for name, tool in normal["tools"].items() for use in _tools(name, tool)},
+        tools={
+            use.name: use for name, tool in normal["tools"].items() for use in _tools(name, tool)
+        },
         roles={name: _role(name, role, normal["tools"]) for name, role in normal["roles"].items()},
         links=tuple(_link(link) for link in normal["links"]),
         start=tuple(normal["start"]) if "start" in normal else None,
@@ -131,19 +156,21 @@ def _role(name: str, role: Mapping[str, JSON], tools: Mapping[str, JSON]) -> Rol
     model = role.get("model")
     return Role(
         name=name,
-        system=role["system"],
+        system=role.get("system", ""),
         prompt=role.get("prompt"),
-        vars=role["vars"],
+        vars=role.get("vars", {}),
         model=model if isinstance(model, str) else None,
         pool=model["pool"] if isinstance(model, dict) else None,
-        tools=_role_tools(role["tools"], tools),
-        sees=tuple(role["sees"]),
+        tools=_role_tools(role.get("tools", ()), tools),
+        sees=tuple(role.get("sees", ("inbox",))),
         output=role.get("output"),
         join=role["join"],
-        replicas=role["replicas"],
+        replicas=role.get("replicas", 1),
         on_error=role["on_error"],
-        limits=RoleLimits(**_plain(role["limits"])),
+        limits=RoleLimits(**_plain(role.get("limits", {}))),
         faults=_plain(role.get("faults", {})),
+        vote=role.get("vote"),
+        fill=_plain(role.get("with", {})),
     )
 
 
@@ -165,6 +192,7 @@ def _forward(link: Mapping[str, JSON]) -> ForwardLink:
         when=when,
         cap=link.get("cap"),
         on_cap=link.get("on_cap", "stop"),
+        each=link.get("each"),
     )
 
 

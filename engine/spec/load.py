@@ -27,6 +27,19 @@ from orglab.engine.spec.schema import KINDS
 from orglab.engine.spec.shape import shape_problems
 from orglab.engine.spec.sound import sound_parts
 from orglab.engine.spec.source import Sources
+from orglab.engine.spec.teams import (
+    TEAM,
+    Around,
+    TeamRefused,
+    Within,
+    masked,
+    named_team,
+    split_overrides,
+    team_of,
+    teams_of,
+    within,
+    written_team,
+)
 from orglab.engine.spec.words import did_you_mean, got, quoted
 
 __all__ = ["Loaded", "load", "load_text"]
@@ -61,6 +74,7 @@ class Loaded:
     _marks: Marks
     _located: dict[Problem, list[Fault]] = field(default_factory=dict)
     _links: list[int] = field(default_factory=list)
+    _teams: dict[str, Loaded] = field(default_factory=dict)
 
     @property
     def faults(self) -> list[Fault]:
@@ -75,11 +89,19 @@ class Loaded:
         """The place of a problem, also of one that a check of ``topology`` found."""
         if problem in self._located:
             return self._located[problem][0]
+        if (inner := self._team(problem.path)) is not None:
+            found = inner.locate(replace(problem, path=problem.path[3:]))
+            return replace(found, problem=problem)
         if problem not in self.problems:
             problem = replace(problem, path=self._written(problem.path))
         marks = self._marks
         mark = marks.key(problem.path) if problem.at_key else marks.value(problem.path)
         return Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+
+    def _team(self, path: SpecPath) -> Loaded | None:
+        """The document of the team in which a path lies."""
+        inside = path[:1] == ("roles",) and path[2:3] == (TEAM,)
+        return self._teams.get(str(path[1])) if inside else None
 
     def _written(self, path: SpecPath) -> SpecPath:
         """A path in ``topology`` as one in the document, where a partial topology lacks links."""
@@ -120,7 +142,9 @@ def load(
         problem = Problem(path=(), wrong=str(refused))
         return _unread(shown, [Fault(file=shown, line=0, column=0, problem=problem)])
     document = sources.document(content, shown, path)
-    return _Loading(sources, shown, path.stem, trust).run(document, overrides or {}, models)
+    around = Around(files=((path.resolve(), shown),))
+    loading = _Loading(sources, shown, path.stem, trust, around)
+    return loading.run(document, overrides or {}, models)
 
 
 def load_text(
@@ -154,10 +178,19 @@ def _add_located(loaded: Loaded, faults: list[Fault]) -> None:
 class _Loading:
     """One load, step by step."""
 
-    def __init__(self, sources: Sources, shown: str, stem: str, trust: bool = False) -> None:
+    def __init__(
+        self,
+        sources: Sources,
+        shown: str,
+        stem: str,
+        trust: bool = False,
+        around: Around | None = None,
+    ) -> None:
         self.sources = sources
         self.shown = shown
         self.stem = stem
+        self.around = around or Around()
+        self.teams: dict[str, Loaded] = {}
         self.problems: list[Problem] = []
         self.catalogue = ""
         self.trust = trust
@@ -175,8 +208,11 @@ class _Loading:
         kind = self._kind(document.data)
         if kind != "topology":
             return self._done(kind, document)
-        document = self._changed(document, overrides, models)
-        data = self._checked(document)
+        only = _only_model(document.data)
+        own, within_teams = split_overrides(overrides, document.data)
+        document = self._changed(document, own, models)
+        self._load_teams(document, within_teams, models, only)
+        data = self._checked(masked(document))
         loaded = self._done("topology", document)
         self._build(loaded, data)
         return loaded
@@ -209,6 +245,44 @@ class _Loading:
                 document = swapped(document, catalogue)
         return apply_overrides(document, overrides, self.sources.tell)
 
+    # -- roles that are teams
+
+    def _load_teams(
+        self,
+        document: Located,
+        overrides: Mapping[str, Mapping[str, JSON]],
+        models: Path | None,
+        only: str | None,
+    ) -> None:
+        for name, team in teams_of(document):
+            try:
+                if isinstance(team.data, str):
+                    found = named_team(team.data, team.place, self.sources, self.around)
+                else:
+                    found = written_team(team, name, self.sources, self.around)
+            except TeamRefused as refused:
+                self.problems.append(Problem(path=("roles", name, TEAM), wrong=str(refused)))
+                continue
+            self._load_team(name, found, document, overrides.get(name, {}), models, only)
+
+    def _load_team(
+        self,
+        name: str,
+        found: Within,
+        outer: Located,
+        overrides: Mapping[str, JSON],
+        models: Path | None,
+        only: str | None,
+    ) -> None:
+        inner, taken = found.document, False
+        if inner is not None and found.sources.whole:
+            inner, taken = team_of(inner, outer, only)
+        loading = _Loading(found.sources, found.shown, found.stem, self.trust, found.around)
+        loaded = loading.run(inner, overrides, None if taken else models)
+        told = [each for each in loaded.problems if not (taken and each.path[:1] in _TAKEN)]
+        self.problems += [within(problem, name) for problem in told]
+        self.teams[name] = loaded
+
     def _checked(self, document: Located) -> dict[str, JSON]:
         """Every check of the document; its data with texts, arguments and paths put in."""
         marks = Marks(document.place)
@@ -227,6 +301,7 @@ class _Loading:
             files={},
             arguments={},
             trust=self.trust,
+            inner_roles=self._inner_roles(),
         )
         self.plugins.document(found)
         self.problems = _bounded(self.problems)
@@ -257,11 +332,19 @@ class _Loading:
     def _relative(self, file: Path) -> str:
         return Path(os.path.relpath(file, self.sources.folder.resolve())).as_posix()
 
+    def _inner_roles(self) -> list[str]:
+        """Names of the roles of teams, as evaluators may name them."""
+        teams = {name: team.topology for name, team in self.teams.items()}
+        return [
+            f"{name}/{role}" for name, team in teams.items() if team for role in team.role_paths
+        ]
+
     # -- the result
 
     def _done(self, kind: str, document: Located) -> Loaded:
         loaded = Loaded(file=self.shown, kind=kind, _marks=Marks(document.place))
         loaded.problems += self.problems
+        loaded._teams = self.teams  # noqa: SLF001 - own class
         _add_located(loaded, self.sources.faults)
         loaded.problems = list(dict.fromkeys(loaded.problems))
         return loaded
@@ -275,9 +358,13 @@ class _Loading:
             if sound.data is None:
                 return
             data, loaded._links, loaded.partial = sound.data, sound.links, True  # noqa: SLF001
-        normal = normal_form(data, name=self.stem, files=hashes, served=self.plugins.served)
+        teams = {name: team.topology for name, team in self.teams.items() if team.topology}
+        data, files = _with_teams(data, teams)
+        normal = normal_form(
+            data, name=self.stem, files={**files, **hashes}, served=self.plugins.served
+        )
         loaded.normal = None if loaded.problems else normal
-        loaded.topology = build(normal, self.sources.folder.resolve())
+        loaded.topology = build(normal, self.sources.folder.resolve(), teams)
 
     def _hashes(self, loaded: Loaded) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -289,6 +376,31 @@ class _Loading:
             except FileRefused as refused:
                 loaded.problems.append(Problem(path=path, wrong=str(refused)))
         return found
+
+
+_TAKEN: Final = (("models",), ("pools",))
+"""What a team may take from the document around it: its faults are told there."""
+
+
+def _only_model(data: Mapping[str, JSON]) -> str | None:
+    models = data.get("models")
+    return next(iter(models)) if isinstance(models, dict) and len(models) == 1 else None
+
+
+def _with_teams(
+    data: dict[str, JSON], teams: Mapping[str, Topology]
+) -> tuple[dict[str, JSON], dict[str, str]]:
+    """A document with the normal forms of its teams in their places, and their data files."""
+    files: dict[str, str] = {}
+    changes: dict[SpecPath, JSON] = {}
+    for name, role in data["roles"].items():
+        if name in teams and TEAM in role:
+            whole = dict(teams[name].normal)
+            files |= whole.pop("files")
+            changes["roles", name, TEAM] = whole
+        elif TEAM in role:  # it could not be loaded
+            changes["roles", name] = {k: v for k, v in role.items() if k not in (TEAM, "with")}
+    return patched(data, changes), files
 
 
 def _bounded(problems: list[Problem]) -> list[Problem]:

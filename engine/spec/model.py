@@ -164,10 +164,15 @@ class RoleLimits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Role:
-    """One role. ``model`` is an alias, or ``pool`` names a pool; exactly one is set.
+    """One role: it asks a model, it votes, or it is a team.
 
-    ``faults`` are rates (0 to 1) of planted faults by name, added to those of its model.
+    Exactly one of ``model`` (an alias), ``pool`` (a pool's name), ``vote`` and ``team`` is set.
+
+    Attributes:
         faults: Rates (0 to 1) of planted faults by name, added to those of its model.
+        vote: The field whose commonest value among its inputs is its output; no model is asked.
+        team: The team that takes its turns. Its models are among those of the topology around it.
+        fill: For ``team``: values of the team's inputs by name; texts are templates.
     """
 
     name: str
@@ -184,6 +189,14 @@ class Role:
     on_error: Literal["fail", "skip"] = "fail"
     limits: RoleLimits = field(default_factory=RoleLimits)
     faults: Mapping[str, float] = field(default_factory=dict)
+    vote: str | None = None
+    team: Topology | None = None
+    fill: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a model takes its turns."""
+        return self.vote is None and self.team is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,6 +212,7 @@ class ForwardLink:
             must hold.
         cap: Uses per run of a closing link; None on any other.
         on_cap: What a used-up closing link does to the run when nothing else was taken.
+        each: The field whose items go out one by one: item i to copy i of the target.
     """
 
     id: str
@@ -207,6 +221,7 @@ class ForwardLink:
     when: Literal["otherwise"] | Mapping[str, tuple[JSON, ...]] | None = None
     cap: int | None = None
     on_cap: Literal["stop", "accept"] = "stop"
+    each: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -341,6 +356,15 @@ class Topology:
     description: str = ""
 
     @property
+    def role_paths(self) -> tuple[str, ...]:
+        """Names of all roles; of a team within, ``ROLE/NAME``, after its role."""
+        return tuple(
+            path
+            for name, role in self.roles.items()
+            for path in (name, *(f"{name}/{inner}" for inner in _paths(role)))
+        )
+
+    @property
     def forward(self) -> tuple[ForwardLink, ...]:
         """The forward links, in declared order."""
         return tuple(link for link in self.links if isinstance(link, ForwardLink))
@@ -349,3 +373,7 @@ class Topology:
     def authority(self) -> tuple[AuthorityLink, ...]:
         """The authority links, in declared order."""
         return tuple(link for link in self.links if isinstance(link, AuthorityLink))
+
+
+def _paths(role: Role) -> tuple[str, ...]:
+    return role.team.role_paths if role.team is not None else ()

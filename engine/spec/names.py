@@ -15,7 +15,7 @@ from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.served import gives
 from orglab.engine.spec.words import did_you_mean, listed
 
-__all__ = ["RESERVED_INPUTS", "items", "maps", "name_problems"]
+__all__ = ["RESERVED_INPUTS", "items", "maps", "meaningless", "name_problems"]
 
 JSON: TypeAlias = Any
 
@@ -90,10 +90,13 @@ RESERVED_INPUTS: Final = frozenset(
 )
 """Template variables and words of the engine and of Jinja: no names for inputs."""
 
-_LATER: Final[Mapping[str, str]] = {
-    "vote": "a role that votes without a model",
-    "team": "a role that is a team",
+_OF_MODELS: Final = ("system", "prompt", "model", "tools", "output", "limits", "faults")
+"""Fields of a role that mean nothing where no model takes its turns."""
+_NO_MODEL: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "vote": ("votes: it asks no model", (*_OF_MODELS, "vars", "sees", "replicas", "with", "team")),
+    "team": ("is a team: its own roles say that", _OF_MODELS),
 }
+"""Roles without a model of their own: what they are, and the fields that mean nothing there."""
 
 
 def items(value: JSON) -> Iterator[tuple[Any, JSON]]:
@@ -173,9 +176,7 @@ def _roles(
                 yield _unknown("role", other, known["roles"], path)
         if models_known:
             yield from _model(role, known, at)
-        for key, what in _LATER.items():
-            if key in role:
-                yield _later(what, (*at, key))
+        yield from _without_model(role, at)
 
 
 def _listed(value: JSON) -> JSON:
@@ -190,9 +191,19 @@ def _unknown_tool(name: str, known: list[str], path: SpecPath) -> Problem:
     return Problem(path=path, wrong=problem.wrong, cure=cure)
 
 
-def _later(what: str, path: SpecPath) -> Problem:
-    wrong = f"not yet: {what} comes with the gallery"
-    return Problem(path=path, wrong=wrong, cure="remove it", at_key=True)
+def meaningless(role: Mapping[str, JSON]) -> tuple[str, ...]:
+    """Fields that have no meaning for a role, because no model takes its turns."""
+    return next((fields for kind, (_, fields) in _NO_MODEL.items() if kind in role), ("with",))
+
+
+def _without_model(role: Mapping[str, JSON], at: SpecPath) -> Iterator[Problem]:
+    kind = next((kind for kind in _NO_MODEL if kind in role), None)
+    for key in meaningless(role):
+        if key in role:
+            wrong = "`with` fills the inputs of a role's `team`, and this role is none"
+            if kind is not None:
+                wrong = f"`{key}` means nothing for a role that {_NO_MODEL[kind][0]}"
+            yield Problem(path=(*at, key), wrong=wrong, cure="remove it", at_key=True)
 
 
 def _model(
@@ -204,7 +215,7 @@ def _model(
         yield _unknown("pool", pool, known["pools"], (*at, "model", "pool"))
     if isinstance(model, str) and model not in known["models"]:
         yield _unknown_model(model, known, (*at, "model"))
-    if "model" not in role and len(known["models"]) != 1 and not _LATER.keys() & role.keys():
+    if "model" not in role and len(known["models"]) != 1 and not _NO_MODEL.keys() & role.keys():
         wrong = "model is missing, and the document has no models"
         if known["models"]:
             wrong = f"model is missing, and the document has {len(known['models'])} models"
@@ -234,8 +245,6 @@ def _links(data: Mapping[str, JSON], roles: list[str]) -> Iterator[Problem]:
             for path, name in _texts(link.get(key), (*at, key)):
                 if name not in names:
                     yield _unknown("role", name, roles, path)
-        if "each" in link:
-            yield _later("`each`", (*at, "each"))
 
 
 def _ends(data: Mapping[str, JSON], roles: list[str]) -> Iterator[Problem]:

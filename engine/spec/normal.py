@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
 from orglab.engine.spec.extension import link_id
+from orglab.engine.spec.names import meaningless
 from orglab.engine.spec.schema import definition
 
 __all__ = ["canonical", "model_form", "normal_form", "topology_hash"]
@@ -158,10 +159,13 @@ def _with_served(tools: dict[str, JSON], served: Mapping[str, JSON]) -> dict[str
 
 
 def _role(role: Mapping[str, JSON], only_model: str | None) -> dict[str, JSON]:
-    with_model = role if "model" in role or only_model is None else {**role, "model": only_model}
+    has_model = bool({"model", "vote", "team"} & role.keys())
+    with_model = role if has_model or only_model is None else {**role, "model": only_model}
     found = _filled(with_model, "role")
-    found["vars"] = _ordered(found["vars"])
     found["limits"] = _filled(role.get("limits", {}), "role-limits")
+    found = {key: value for key, value in found.items() if key not in meaningless(role)}
+    for key in {"vars", "with"} & found.keys():
+        found[key] = _ordered(found[key])
     if faults := found.pop("faults", {}):
         found["faults"] = _rates(faults)
     if "output" in found:
@@ -262,7 +266,7 @@ def topology_hash(normal: Mapping[str, JSON]) -> str:
         "models": _hashed_models(normal, pools),
         "pools": {name: _told(normal["pools"][name]) for name in pools},
         "tools": {name: _told(tool) for name, tool in normal["tools"].items()},
-        "roles": [[name, _told(role)] for name, role in normal["roles"].items()],
+        "roles": [[name, _told_role(role, normal)] for name, role in normal["roles"].items()],
         "links": [_told_link(link) for link in normal["links"]],
         "start": normal.get("start"),
         "output": normal["output"],
@@ -276,6 +280,14 @@ def topology_hash(normal: Mapping[str, JSON]) -> str:
 def _told(part: Mapping[str, JSON]) -> dict[str, JSON]:
     found = {key: value for key, value in part.items() if not key.startswith("x-")}
     return {**found, **{key: _told(found[key]) for key in ("limits", "with") if key in found}}
+
+
+def _told_role(role: Mapping[str, JSON], normal: Mapping[str, JSON]) -> dict[str, JSON]:
+    """A role; one that is a team counts by the team's hash."""
+    found = _told(role)
+    if isinstance(role.get("team"), dict):
+        found["team"] = topology_hash({**role["team"], "files": normal["files"]})
+    return found
 
 
 def _told_link(link: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -44,6 +44,7 @@ _Hint: TypeAlias = Any
 
 _WORDS: Mapping[Group, str] = {
     "orglab.providers": "provider",
+    "orglab.embedders": "embedder",
     "orglab.evaluators": "evaluator",
     "orglab.tools": "tool",
 }
@@ -134,6 +135,7 @@ class PluginCheck:
         arguments: The arguments of each evaluator by its path, short forms spread out.
         trust: The user trusts the spec: what it names may be run.
         served: What each source of tools said, by its name in ``tools``.
+        inner_roles: Names of the roles of teams within, ``ROLE/NAME``.
     """
 
     marks: Marks
@@ -143,6 +145,7 @@ class PluginCheck:
     arguments: dict[SpecPath, Mapping[str, JSON]]
     trust: bool = False
     served: dict[str, Mapping[str, JSON]] = field(default_factory=dict)
+    inner_roles: Sequence[str] = ()
 
     # -- what a document holds
 
@@ -152,8 +155,9 @@ class PluginCheck:
             self._tool(tool, ("tools", name))
         self._names_served(data)
         roles = data.get("roles")
+        known = [*(roles if isinstance(roles, dict) else ()), *self.inner_roles]
         for path, item, check in evaluator_places(data):
-            self._evaluator(item, path, list(roles) if isinstance(roles, dict) else [], check=check)
+            self._evaluator(item, path, known, check=check)
         for alias, model in maps(data.get("models")):
             self._model(model, ("models", alias))
 

@@ -74,6 +74,8 @@ def _inlined(node: JSON) -> JSON:
     own = {key: _inlined(part) for key, part in node.items() if key != "$ref"}
     if not isinstance(reference := node.get("$ref"), str):
         return own
+    if reference == "#/$defs/team":  # a document of its own, checked as such
+        return {"type": "object", "title": definition("team")["title"]}
     return {**_inlined(definition(reference.removeprefix("#/$defs/"))), **own}
 
 

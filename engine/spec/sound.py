@@ -174,7 +174,7 @@ def _pools(data: Mapping[str, JSON]) -> dict[str, JSON]:
 
 def _role(role: Mapping[str, JSON], data: Mapping[str, JSON]) -> dict[str, JSON]:
     """Without tools, models and sights that are gone."""
-    kept = {key: value for key, value in role.items() if key not in {"vote", "team"}}
+    kept = dict(role)
     model = kept.get("model")
     there = data["pools"] if isinstance(model, dict) else data.get("models", {})
     if "model" in kept and (model["pool"] if isinstance(model, dict) else model) not in there:

@@ -71,6 +71,12 @@ class Sources:
         relative = os.path.relpath(path, self.folder.resolve())
         return os.path.join(self.shown_folder, relative)  # noqa: PTH118 - a name, not a path
 
+    def beside(self) -> Sources:
+        """Reads for another document of the same folder, with faults of its own."""
+        return Sources(
+            folder=self.folder, shown_folder=self.shown_folder, _origins=dict(self._origins)
+        )
+
     def tell(self, problem: Problem, mark: Mark) -> None:
         """Keeps a fault whose place is known."""
         self.faults.append(
@@ -102,7 +108,7 @@ class Sources:
         if over is None:
             self.whole = False
             return None
-        over = self._with_catalogue(over, shown)
+        over = self.with_catalogue(over, shown)
         name = over.data.get("extends")
         if not isinstance(name, str):
             return over
@@ -153,7 +159,7 @@ class Sources:
 
     # -- catalogues
 
-    def _with_catalogue(self, document: Located, shown: str) -> Located:
+    def with_catalogue(self, document: Located, shown: str) -> Located:
         """``models: {file: …}`` with what the file holds in its place."""
         name = file_of(document.data.get("models"))
         if name is None:

@@ -48,20 +48,15 @@ def test_dangling_names_and_taken_ones(faults: Lines, text: str, line: str) -> N
         ("{model: workr}", "roles.writer.model: there is no model `workr`; did you mean `worker`?"),
         ("{model: {pool: p}}", "roles.writer.model.pool: there is no pool `p`; there are: q"),
         ("{model: q}", "roles.writer.model: `q` is a pool, not a model; write {pool: q}"),
-        ("{vote: choice}", "roles.writer.vote: not yet: a role that votes without a model comes with the gallery; remove it"),
-        ("{team: other.yaml}", "roles.writer.team: not yet: a role that is a team comes with the gallery; remove it"),
+        ("{vote: choice, system: x}", "roles.writer.system: `system` means nothing for a role that votes: it asks no model; remove it"),
+        ("{team: other.yaml}", "roles.writer.team: other.yaml: there is no such file"),
+        ("{with: {topic: x}}", "roles.writer.with: `with` fills the inputs of a role's `team`, and this role is none; remove it"),
     ],
 )  # fmt: skip
 def test_what_a_role_names(faults: Lines, role: str, line: str) -> None:
     """Tools, models, pools and sights must be there."""
     text = f"roles: {{writer: {role}, critic: {{}}}}\noutput: writer\npools: {{q: {{members: [worker]}}}}\n"
     assert texts(faults(text)) == [line]
-
-
-def test_each_is_not_yet(faults: Lines) -> None:
-    """What comes later is said to come later."""
-    found = faults(ROLES + "links: [{kind: forward, from: writer, to: critic, each: items}]")
-    assert texts(found) == ["links[0].each: not yet: `each` comes with the gallery; remove it"]
 
 
 def test_a_role_needs_a_model_where_there_are_several(faults: Lines) -> None:

@@ -32,7 +32,7 @@ def test_a_sound_document_has_no_faults(everything: str) -> None:
     ("text", "line"),
     [
         ("{nam: x}", ("nam: unknown key nam; there are: system, prompt, vars, model, tools, sees, "
-         "output, join, replicas, on_error, limits, vote, … (14 in all)")),
+         "output, join, replicas, on_error, limits, vote, … (15 in all)")),
         ("{toolz: []}", "toolz: unknown key toolz; did you mean `tools`?"),
         ("{tools: critic}", 'tools: a list of names is wanted, got the text "critic"; write [critic]'),
         ("{tools: {a: 1}}", "tools: a list of names is wanted, got a map; begin each item with `- `"),
