@@ -13,6 +13,7 @@ import duckdb
 
 from orglab.results.jsontext import dumps, plain_text
 from orglab.results.reader import Reader
+from orglab.results.sweep_table import sweep_rows
 from orglab.results.tables import TABLES, Column, rows
 
 __all__ = ["Format", "export", "guarded"]
@@ -46,7 +47,8 @@ def export(place: Path, to: Format, out: Path) -> list[Path]:
         out: The folder to write to; it is made. Files that stand there are replaced.
 
     Returns:
-        The files, one for each of ``tables.TABLES``.
+        The files, one for each of ``tables.TABLES``, and of a sweep ``sweep``: one row a run,
+        factors and measures as columns.
 
     Raises:
         StoreError: There is no study.
@@ -56,17 +58,25 @@ def export(place: Path, to: Format, out: Path) -> list[Path]:
     written = []
     with Reader(place) as reader:
         out.mkdir(parents=True, exist_ok=True)
-        for table, columns in TABLES.items():
+        for table, columns, found in _tables(reader):
             path = out / f"{table}.{to}"
             part = path.with_name(path.name + ".part")
             part.unlink(missing_ok=True)  # it may be a link, which writing would follow
             try:
-                write(part, columns, rows(reader, table))
+                write(part, columns, found)
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
             written.append(path)
     return written
+
+
+def _tables(reader: Reader) -> Iterator[tuple[str, Sequence[Column], Iterable[Sequence[JSON]]]]:
+    for table, columns in TABLES.items():
+        yield table, columns, rows(reader, table)
+    sweep = sweep_rows(reader)
+    if sweep is not None:
+        yield "sweep", sweep.columns, sweep.rows
 
 
 def guarded(text: str) -> str:

@@ -17,6 +17,7 @@ from orglab.engine.spec.marks import Mark, Marks
 from orglab.engine.spec.shape import shape_problems
 from orglab.engine.spec.words import did_you_mean
 from orglab.engine.spec.yaml_reader import Document, read_bytes
+from orglab.engine.study.design import Experiment
 from orglab.engine.study.experiment import kind_of
 from orglab.engine.study.sweep_bases import Bases, Given, experiment_bases, topology_bases
 from orglab.engine.study.sweep_cells import CellMaker
@@ -231,32 +232,37 @@ class _Loading:
         units: Sequence[Unit],
         cells: Sequence[Cell],
     ) -> Sweep:
-        experiment = bases.experiment
-        own = experiment is None
+        shared = _shared(data, bases.experiment, self._seed(data))
         return Sweep(
             name=data["name"],
             question=data.get("question", ""),
             folder=self.folder.resolve(),
             base=data["base"],
-            experiment=experiment,
+            experiment=bases.experiment,
             bases={arm: team.topology.hash for arm, team in bases.teams.items()},
             factors=design[0],
             design=data.get("design", "grid"),
             points=design[1],
             cells=cells,
             units=units,
-            replicates=data.get("replicates", 1) if own else experiment.replicates,
-            seed=self._seed(data) if own else experiment.seed,
-            share_prefix=(
-                data.get("pairing", {}).get("share_prefix", False)
-                if own
-                else experiment.share_prefix
-            ),
-            composites=data.get("composites", {}) if own else experiment.composites,
+            **shared,
             analysis=data.get("analysis", {}),
             read=bases.read,
             document=data,
         )
+
+
+def _shared(data: Mapping[str, JSON], experiment: Experiment | None, seed: int) -> dict[str, JSON]:
+    """What all variants have in common: the experiment's, else the sweep's own."""
+    if experiment is not None:
+        fields = ("replicates", "seed", "share_prefix", "composites")
+        return {field: getattr(experiment, field) for field in fields}
+    return {
+        "replicates": data.get("replicates", 1),
+        "seed": seed,
+        "share_prefix": data.get("pairing", {}).get("share_prefix", False),
+        "composites": data.get("composites", {}),
+    }
 
 
 def _brought(data: Mapping[str, JSON]) -> Iterator[Problem]:

@@ -55,7 +55,7 @@ class Range:
         """How many numbers it holds; None for those that are not counted."""
         return int(self.high) - int(self.low) + 1 if self.whole else None
 
-    def at(self, share: float) -> float:
+    def at(self, share: float) -> int | float:
         """The number below which ``share`` (0 to 1) of the range lies.
 
         Others than whole numbers are rounded to a ten-thousandth of the range, or to four digits
@@ -63,13 +63,13 @@ class Range:
         """
         top = self.high + 1 if self.whole else self.high
         if self.log:
-            value = self.low * (top / self.low) ** share
+            value = float(self.low * math.exp(share * math.log(top / self.low)))
         else:
             value = self.low + (top - self.low) * share
         if self.whole:
             return min(int(self.high), max(int(self.low), math.floor(value)))
         size = value if self.log else self.high - self.low
-        rounded = round(value, 3 - math.floor(math.log10(size))) if size > 0 else value
+        rounded = float(round(value, 3 - math.floor(math.log10(size))))
         return min(float(self.high), max(float(self.low), rounded))
 
 
