@@ -134,7 +134,7 @@ def _known_by(model: Model) -> dict[str, object]:
     """Options as they count in a call's identity, which holds no place on this machine.
 
     Weights count by the name that the author wrote, other files by their content; the variable
-    that holds a key counts for nothing.
+    that holds a key counts for nothing. Planted faults count: arms that differ in them share no reply.
     """
     known = {name: value for name, value in model.options.items() if name != "api_key_env"}
     for name in _FILES & known.keys():
@@ -143,6 +143,8 @@ def _known_by(model: Model) -> dict[str, object]:
             del known[name]
         elif file.is_file():
             known[name] = content_hash(file)
+    if model.faults:
+        known["faults"] = dict(model.faults)
     return known
 
 

@@ -351,13 +351,15 @@ class TurnRunner:
         )
 
     def _content(self, turn: Turn) -> str:
-        """Digest of all that is sent: model, parameters, messages, tools, schema."""
+        """Digest of all that makes the reply: model, parameters, messages, tools, schema, faults."""
         for message in turn.messages[len(turn.digests) :]:
             turn.digests.append(message_digest(message))
         tools = f"{self.toolbox.digest(turn.tools)} {turn.tools_left}" if turn.tools else ""
         schema = _schema_digest(turn.schema) if turn.schema is not None else ""
-        limit = turn.copy.role.limits.output_tokens
-        return digest(turn.seat.digest, str(limit), tools, schema, *turn.digests)
+        role = turn.copy.role
+        limit = str(role.limits.output_tokens)
+        planted = canonical(dict(role.faults)) if role.faults else ""
+        return digest(turn.seat.digest, limit + planted, tools, schema, *turn.digests)
 
     # --- tools ------------------------------------------------------------------------------
 

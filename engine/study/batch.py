@@ -247,7 +247,7 @@ class _Batch:
     def __init__(self, batch: Batch, store: Store, progress: Progress, stop: asyncio.Event) -> None:
         self.batch, self.store, self.progress, self.stop = batch, store, progress, stop
         self.sources = Sources()
-        self.desks = Desks(batch.providers)
+        self.desks = Desks(batch.providers, store.add_limit_change)
         self.budget = _budget(batch.max_cost, store)
         planned = len(batch.units) * batch.replicates * len(batch.arms)
         self.tally = Tally(planned=planned, budget=self.budget)
