@@ -23,7 +23,7 @@ from orglab.providers.llama_model import Job, LocalModel, close_model, open_mode
 from orglab.providers.llama_sampling import Sampling
 from orglab.providers.options import known_only
 
-__all__ = ["WINDOW", "LlamaProvider"]
+__all__ = ["WINDOW", "LlamaProvider", "local_threads", "local_weights"]
 
 WINDOW = 4096
 """Tokens of prompt and reply together where the spec gives no ``n_ctx``."""
@@ -82,11 +82,11 @@ class LlamaProvider(Provider):
         options = known_only(options, _OPTIONS, "model of provider llama")
         if not library_installed():
             raise ValueError(f"llama-cpp-python is not installed: {_CURE}")
-        path = _weights(str(options.get("file") or model))
+        path = local_weights(str(options.get("file") or model))
         settings = Settings(
             path=path,
             window=_count("n_ctx", options.get("n_ctx", WINDOW)),
-            threads=_count("n_threads", options.get("n_threads", _threads())),
+            threads=_count("n_threads", options.get("n_threads", local_threads())),
             template=_template(options.get("chat_template")),
         )
         return cls(model or path.name, settings)
@@ -128,7 +128,12 @@ class LlamaProvider(Provider):
         return self._model
 
 
-def _weights(name: str) -> Path:
+def local_weights(name: str) -> Path:
+    """The GGUF file of a name: ``smollm2`` from its package, any other from its path.
+
+    Raises:
+        ValueError: There is none.
+    """
     path = _smollm2() if name == "smollm2" else Path(name)
     if not name or not path.is_file():
         raise ValueError(
@@ -165,7 +170,7 @@ def _template(file: JSON) -> str | None:
         raise ValueError(f"chat_template of provider llama cannot be read: {error}") from None
 
 
-def _threads() -> int:
+def local_threads() -> int:
     """One a core, but one.
 
     llama.cpp's threads wait for one another without sleeping: a single one that has no core of its

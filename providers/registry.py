@@ -1,4 +1,4 @@
-"""Plugins by entry point: providers, evaluators and tools, ours and others' alike."""
+"""Plugins by entry point: providers, embedders, evaluators and tools, ours and others' alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 __all__ = ["Group", "load_plugin", "plugin_names", "plugin_version"]
 
-Group: TypeAlias = Literal["orglab.providers", "orglab.evaluators", "orglab.tools"]
+Group: TypeAlias = Literal[
+    "orglab.providers", "orglab.evaluators", "orglab.tools", "orglab.embedders"
+]
 
 
 @cache

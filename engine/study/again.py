@@ -24,6 +24,7 @@ from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
 from orglab.engine.study.ready import unready
 from orglab.engine.study.sharing import sharing_of
+from orglab.engine.tools.vectors import vectors_file
 from orglab.results.reader import RunRow
 from orglab.results.store import Store
 
@@ -175,9 +176,11 @@ async def evaluate_again(
             if progress is not None:
                 progress(done, len(rows))
 
+    token = vectors_file.set(store.path.parent / "vectors.duckdb")
     try:
         await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(rows)))))
     finally:
+        vectors_file.reset(token)
         await again.desks.aclose()
         if again.sharing is not None:
             again.sharing.close()

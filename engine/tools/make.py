@@ -21,6 +21,7 @@ Resolve: typing.TypeAlias = Callable[[str], Path]
 """Turns a path as an author wrote it into a confined, absolute one."""
 
 _WHAT: Mapping[str, str] = {
+    "orglab.embedders": "embedder",
     "orglab.evaluators": "evaluator",
     "orglab.providers": "provider",
     "orglab.tools": "tool",
