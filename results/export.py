@@ -9,8 +9,6 @@ from glob import escape
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import duckdb
-
 from orglab.results.jsontext import dumps, plain_text
 from orglab.results.reader import Reader
 from orglab.results.sweep_table import sweep_rows
@@ -114,6 +112,8 @@ def _write_lines(path: Path, values: Iterable[JSON]) -> None:
 
 
 def _write_parquet(path: Path, columns: Sequence[Column], found: Iterable[Sequence[JSON]]) -> None:
+    import duckdb  # slow to import: only who writes Parquet waits
+
     lines = path.with_name(path.name + ".jsonl")
     lines.unlink(missing_ok=True)
     try:

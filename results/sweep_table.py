@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from orglab.results.commit import StoreError
 from orglab.results.reader import Reader, RunRow
 from orglab.results.sweep_plan import FrozenFactor, SweepPlan, sweep_plan
 from orglab.results.tables import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["SweepTable", "sweep_frame", "sweep_rows"]
 
@@ -90,6 +91,8 @@ def sweep_frame(place: Path) -> pd.DataFrame:
         if found is None:
             raise StoreError(f"{reader.path} is no sweep")
         rows = list(found.rows)
+    import pandas as pd  # slow to import: only who asks for a frame waits
+
     return pd.DataFrame(
         {
             column.name: pd.Series([row[at] for row in rows], dtype=_DTYPES[column.kind])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from orglab.results.history import answering, outputs_of, verdicts_of
 from orglab.results.jsontext import loads, plain_text
 from orglab.results.reader import Reader, RunRow
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["TABLES", "Column", "Kind", "frame", "frames", "rows"]
 
@@ -218,6 +219,8 @@ def frame(reader: Reader, table: str) -> pd.DataFrame:
     """
     columns = TABLES[table]
     found = list(rows(reader, table))
+    import pandas as pd  # slow to import: only who asks for a frame waits
+
     return pd.DataFrame(
         {
             column.name: pd.Series([row[at] for row in found], dtype=_DTYPES[column.kind])

@@ -24,7 +24,7 @@ from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
 from orglab.engine.study.ready import unready
 from orglab.engine.study.sharing import sharing_of
-from orglab.engine.tools.vectors import vectors_file
+from orglab.engine.tools.vectors_file import vectors_file
 from orglab.results.reader import RunRow
 from orglab.results.store import Store
 

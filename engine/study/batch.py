@@ -24,6 +24,7 @@ from orglab.engine.study.measure import Measurer
 from orglab.engine.study.sharing import sharing_of
 from orglab.engine.study.units import unit_content
 from orglab.engine.tools.sources import Sources
+from orglab.engine.tools.vectors_file import vectors_file
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
@@ -215,7 +216,11 @@ async def run_batch(
         StoreError: The store cannot be written; nothing that is not durable was acted on.
         ValueError: A model's entry is wrong, in words.
     """
-    return await _Batch(batch, store, progress or _quiet, stop or asyncio.Event()).run()
+    token = vectors_file.set(store.path.parent / "vectors.duckdb")
+    try:
+        return await _Batch(batch, store, progress or _quiet, stop or asyncio.Event()).run()
+    finally:
+        vectors_file.reset(token)
 
 
 def _quiet(_: Tally) -> None:

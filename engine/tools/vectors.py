@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -15,16 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orglab.engine.spec.words import nearest
+from orglab.engine.tools.vectors_file import vectors_file
 from orglab.providers.base import JSON, ProviderError
 from orglab.providers.embedder import Embedder
 from orglab.providers.registry import load_plugin, plugin_names
 
-__all__ = ["PIECE", "Matrix", "embedder_of", "kept_vectors", "pieces", "vectors_file"]
+__all__ = ["PIECE", "Matrix", "embedder_of", "kept_vectors", "pieces"]
 
 Matrix: TypeAlias = NDArray[np.float32]
-
-vectors_file: ContextVar[Path | None] = ContextVar("vectors_file", default=None)
-"""The DuckDB file of the study under way; None: vectors are kept in memory alone."""
 
 PIECE = 1_000
 """Most characters that are compared at once; a longer text is cut at blanks."""

@@ -13,7 +13,8 @@ import pytest
 from orglab.engine.tools import vectors
 from orglab.engine.tools.make import make
 from orglab.engine.tools.search_records import SearchRecords
-from orglab.engine.tools.vectors import kept_vectors, pieces, vectors_file
+from orglab.engine.tools.vectors import kept_vectors, pieces
+from orglab.engine.tools.vectors_file import vectors_file
 from orglab.providers.base import JSON, ProviderError, ToolError, Unavailable
 from orglab.providers.embedder import Embedder
 
