@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import ssl
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from orglab.providers.actions import read_action
@@ -212,7 +214,9 @@ def _client(account: Account) -> AsyncOpenAI:
 
     timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
-    http = DefaultAsyncHttpxClient(timeout=timeout, limits=limits, follow_redirects=False)
+    http = DefaultAsyncHttpxClient(
+        timeout=timeout, limits=limits, follow_redirects=False, verify=_tls()
+    )
     client = AsyncOpenAI(
         api_key=account.sent_key,
         admin_api_key="",  # else read from the environment, as the next ones are
@@ -225,6 +229,14 @@ def _client(account: Account) -> AsyncOpenAI:
         client.organization = client.project = None
         client._custom_headers = {}  # noqa: SLF001 - OPENAI_CUSTOM_HEADERS are for OpenAI alone
     return client
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """One for all clients: reading the certificates takes longer than all else."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def _manner(account: Account, model: str, options: Mapping[str, JSON]) -> Manner:
