@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orglab.providers.base import Request
 
-__all__ = ["prompt_tokens", "text_tokens"]
+__all__ = ["prompt_tokens", "text_of_tokens", "text_tokens"]
 
 _CHARACTERS = 4
 
@@ -12,6 +12,12 @@ _CHARACTERS = 4
 def text_tokens(text: str) -> int:
     """Tokens of ``text``: its characters by four, rounded up."""
     return -(-len(text) // _CHARACTERS)
+
+
+def text_of_tokens(begin: str, tokens: int) -> str:
+    """A text of about so many tokens that begins like this, for imagined replies."""
+    filler = " and on "
+    return begin + filler * ((tokens * _CHARACTERS - len(begin)) // len(filler))
 
 
 def prompt_tokens(request: Request) -> int:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from orglab.engine.graph.authority import asks_model, firing, may_oblige
-from orglab.engine.graph.shape import Shape
+from orglab.engine.graph.authority import acting, asks_model, may_oblige
+from orglab.engine.graph.shape import Shape, shape_of
 from orglab.engine.graph.team import Bounds
-from orglab.engine.spec.model import AuthorityLink, Role
+from orglab.engine.spec.model import AuthorityLink, Role, Topology
 
-__all__ = ["bounds_of", "calls_of_turn"]
+__all__ = ["bounds_of", "calls_by_role", "calls_of_turn"]
 
 
 def calls_of_turn(role: Role) -> int:
     """The most model calls of one turn or review of ``role``.
 
     Each call asks for one tool at least, or answers, or is answered with a request to repair:
-    ``tool_calls`` (where it has tools) + 1 + ``repair_attempts``.
+    ``tool_calls`` (where it has tools) + 1 + ``repair_attempts``. A vote makes none; a team as
+    many as one run of it.
     """
+    if role.vote is not None:
+        return 0
+    if role.team is not None:
+        return bounds_of(shape_of(role.team)).calls
     rounds = role.limits.tool_calls if role.tools else 0
     return rounds + 1 + role.limits.repair_attempts
 
@@ -40,19 +45,49 @@ def bounds_of(shape: Shape) -> Bounds:
     k is 1 for a role sent back for its own output, ``n(a)`` where another's output may send a
     back. A link with ``reviews: k`` reviews a copy at most k times, and no more often than it can
     take turns. A coin asks the superior only when it falls heads, which uses the cap. The bound
-    on calls weighs each turn with ``calls_of_turn``. ``limits.turns`` cuts both.
+    on calls weighs each turn with ``calls_of_turn``. A turn of a role that is a team counts for
+    itself and for the turns of one run of the team. ``limits.turns`` cuts both; teams side by side
+    look at what earlier ticks used, so each of them may come to the limit.
     """
-    turns = _Sum(shape, _one).total()
+    turns = _Sum(shape, _turns_of_turn).total()
     calls = _Sum(shape, calls_of_turn).total()
     limit = shape.topology.limits.turns
-    if limit is not None and limit < turns:
-        dearest = max((calls_of_turn(role) for role in shape.topology.roles.values()), default=0)
-        turns, calls = limit, min(calls, limit * dearest)
+    if limit is not None and (most := limit * _side_by_side(shape.topology)) < turns:
+        turns, calls = most, min(calls, most * _dearest(shape.topology))
     return Bounds(turns=turns, calls=calls)
 
 
-def _one(_: Role) -> int:
-    return 1
+def _side_by_side(topology: Topology) -> int:
+    """How many teams may run side by side, at least 1."""
+    teams = [role for role in topology.roles.values() if role.team is not None]
+    return max(1, sum(role.replicas * _side_by_side(role.team) for role in teams if role.team))
+
+
+def _dearest(topology: Topology) -> int:
+    """The most model calls of one turn of a role that asks a model, in teams within too."""
+    roles = topology.roles.values()
+    own = [calls_of_turn(role) for role in roles if role.team is None]
+    return max([*own, *(_dearest(role.team) for role in roles if role.team)], default=0)
+
+
+def calls_by_role(topology: Topology) -> dict[str, int]:
+    """The most model calls that each role can make in one run of a sound topology.
+
+    Each bound holds by itself; together they may come to more than the run's bound on calls.
+    """
+    shape = shape_of(topology)
+    limit = topology.limits.turns
+    found: dict[str, int] = {}
+    for name, role in topology.roles.items():
+        each = calls_of_turn(role)
+        most = _Sum(shape, lambda other, name=name: calls_of_turn(other) * (other.name == name))  # type: ignore[misc]
+        found[name] = most.total() if limit is None else min(most.total(), limit * each)
+    return found
+
+
+def _turns_of_turn(role: Role) -> int:
+    """The most turns that one turn of a role counts for."""
+    return 1 if role.team is None else 1 + bounds_of(shape_of(role.team)).turns
 
 
 @dataclass(slots=True)
@@ -102,7 +137,7 @@ class _Sum:
         return sum(link.cap * max(self._costs(link), default=0) for link in links)
 
     def _costs(self, link: AuthorityLink) -> Iterable[int]:
-        for name in _acting(link):
+        for name in acting(link):
             again = (
                 self._once(name) if _sent_for_others(self.shape, link, name) else self.turn[name]
             )
@@ -129,13 +164,6 @@ class _Sum:
         return min(bounds)
 
 
-def _acting(link: AuthorityLink) -> tuple[str, ...]:
-    """Roles that ``link`` may send back."""
-    if link.trigger.kind == "judgement":
-        return link.targets
-    return (link.target,) if link.target is not None else firing(link)
-
-
 def _sent_for_others(shape: Shape, link: AuthorityLink, name: str) -> bool:
     """Whether another role's output may send ``name`` back, and so all of its copies."""
     if link.trigger.kind != "judgement":
@@ -149,6 +177,6 @@ def _turns_of_copy(shape: Shape, name: str) -> int:
     closing = [link for link in shape.forward if link.id in shape.closing]
     uses = sum(link.cap or 0 for link in closing if link.target in before)
     for link in shape.authority:
-        if may_oblige(link) and not before.isdisjoint(_acting(link)):
+        if may_oblige(link) and not before.isdisjoint(acting(link)):
             uses += link.cap
     return 1 + uses

@@ -13,17 +13,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.desk import Desk
-from orglab.engine.run.run import RunPlan, Unit, run_team
+from orglab.engine.run.run import Outcome, RunPlan, Unit, run_team
 from orglab.engine.spec.model import OBLIGING
 from orglab.providers.base import Completion, Message, Request
 from orglab.providers.scripted import ScriptedProvider
 from orglab.providers.simulated import SimulatedProvider
-from orglab.providers.tokens import prompt_tokens
+from orglab.providers.tokens import prompt_tokens, text_of_tokens
 from orglab.results.journal import MemoryJournal
 
-__all__ = ["Prompt", "Rendered", "rendered_prompts"]
+__all__ = ["ImaginedRun", "Prompt", "Rendered", "imagined_run", "rendered_prompts"]
 
 JSON: TypeAlias = Any
+LONGEST = 20_000
+"""Tokens of an imagined reply at most."""
+LONGEST_WORDS = 450
+"""Tokens of an imagined reason at most: a verdict's may have 2,000 characters."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,11 +38,15 @@ class Prompt:
         title: Whose it is, and in which turn.
         messages: The conversation as the model would read it.
         tokens: About how many tokens it has.
+        role: Whose it is.
+        identity: The call's identity in the imagined run.
     """
 
     title: str
     messages: tuple[Message, ...]
     tokens: int
+    role: str = ""
+    identity: str = ""
 
 
 class Rendered(NamedTuple):
@@ -53,6 +61,20 @@ class Rendered(NamedTuple):
     fault: str
 
 
+class ImaginedRun(NamedTuple):
+    """One imagined run.
+
+    Attributes:
+        prompts: Its prompts, in order.
+        outcome: How it ended.
+        journal: What a real run would have kept.
+    """
+
+    prompts: list[Prompt]
+    outcome: Outcome
+    journal: MemoryJournal
+
+
 async def rendered_prompts(team: Team, unit: Unit, *, seed: int = 0) -> Rendered:
     """The prompts of one imagined run, in order; nothing is asked of any model.
 
@@ -60,25 +82,47 @@ async def rendered_prompts(team: Team, unit: Unit, *, seed: int = 0) -> Rendered
     output is structured. Tools that a prompt itself calls are really called: they read the unit's
     files.
     """
-    imagined = _Imagined()
+    run = await imagined_run(team, unit, seed=seed)
+    failed = run.outcome.status == "failed"
+    return Rendered(run.prompts, run.outcome.reason if failed else "")
+
+
+async def imagined_run(
+    team: Team, unit: Unit, *, seed: int = 0, longest: bool = False
+) -> ImaginedRun:
+    """Plays a team on imagined replies, as ``rendered_prompts`` does.
+
+    Args:
+        team: The team.
+        unit: The unit.
+        seed: The root seed.
+        longest: Free texts are as long as ``max_output_tokens`` allows, where it is written, so that
+            the prompts of who reads them are as long as they can be.
+    """
+    imagined = _Imagined(longest)
     desk = Desk(team.topology.models, {"*": ScriptedProvider(imagined.answer)})
+    journal = MemoryJournal()
     plan = RunPlan(team, desk)
-    outcome = await run_team(plan, unit, seed=seed, journal=MemoryJournal())
-    return Rendered(imagined.prompts, outcome.reason if outcome.status == "failed" else "")
+    try:
+        outcome = await run_team(plan, unit, seed=seed, journal=journal)
+    finally:
+        await plan.sources.aclose()
+    return ImaginedRun(imagined.prompts, outcome, journal)
 
 
 class _Imagined:
     """Answers every call, and keeps its prompt."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: bool = False) -> None:
         self.prompts: list[Prompt] = []
+        self._longest = longest
         self._objected: set[tuple[str, str | None]] = set()
         self._values = SimulatedProvider.from_spec("", {})
 
     async def answer(self, request: Request) -> Completion:
         self.prompts.append(_prompt(request))
         if request.schema is None:
-            return Completion(text=f"[output of {request.labels.copy}]")
+            return Completion(text=self._long(f"[output of {request.labels.copy}]", request))
         if request.labels.purpose == "review":
             return Completion(text=json.dumps(self._verdict(request, request.schema)))
         name = f"{request.labels.copy}@{request.labels.visit}"  # the same in every arm
@@ -93,7 +137,14 @@ class _Imagined:
         first = pair not in self._objected
         self._objected.add(pair)
         chosen = (objections if first else calm) or actions
-        return {"action": chosen[0], "reason": f"[words of {request.labels.copy}]"}
+        words = self._long(f"[words of {request.labels.copy}]", request, LONGEST_WORDS)
+        return {"action": chosen[0], "reason": words}
+
+    def _long(self, text: str, request: Request, longest: int = LONGEST) -> str:
+        most = request.params.get("max_output_tokens")
+        if not self._longest or not isinstance(most, int):
+            return text
+        return text_of_tokens(text, min(most, longest))
 
 
 def _prompt(request: Request) -> Prompt:
@@ -101,4 +152,10 @@ def _prompt(request: Request) -> Prompt:
     title = f"{labels.copy}, turn {labels.visit}"
     if labels.purpose == "review":
         title += f", reviewing {labels.reviewed}"
-    return Prompt(title=title, messages=request.messages, tokens=prompt_tokens(request))
+    return Prompt(
+        title=title,
+        messages=request.messages,
+        tokens=prompt_tokens(request),
+        role=labels.role,
+        identity=request.identity,
+    )

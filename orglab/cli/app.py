@@ -17,6 +17,7 @@ from orglab.cli.author import check, graph, models, new, render, schema
 from orglab.cli.compare import compare
 from orglab.cli.differing import GATE, diff
 from orglab.cli.look import export, show
+from orglab.cli.plan import plan
 from orglab.cli.powering import power_of
 from orglab.cli.reporting import report
 from orglab.cli.running import run
@@ -47,6 +48,7 @@ for command in (
     graph,
     render,
     diff,
+    plan,
     run,
     show,
     compare,

@@ -1,0 +1,291 @@
+"""``orglab plan``: what a run may use and cost, before anything is asked of any model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from orglab.cli.running import (
+    Files,
+    Inputs,
+    Models,
+    Out,
+    Replicates,
+    RetryFailed,
+    Seed,
+    Sets,
+    Units,
+)
+from orglab.cli.values import Trust, overrides_of
+from orglab.cli.work import Wish, Work, work_of
+from orglab.engine.study.batch import Arm, Batch
+from orglab.engine.study.comparison import sample_unit
+from orglab.engine.study.plan import ArmPlan, ModelPlan, Part, Plan, StudyPlan, plan_of
+from orglab.engine.study.prices import priced
+from orglab.engine.study.session import in_here, load_team, open_study, study_folder
+from orglab.engine.study.units import UnitError
+from orglab.results.figures_text import count, dollars, seconds
+from orglab.results.jsontext import dumps
+from orglab.results.past import Spread
+from orglab.results.plain import visible
+
+__all__ = ["plan"]
+
+UNKNOWN = "unknown"
+MADE_UP = "No unit is named (--input, --units): this is one run of a unit that was made up."
+
+
+def plan(
+    files: Files,
+    inputs: Inputs = None,
+    units: Units = None,
+    replicates: Replicates = None,
+    seed: Seed = None,
+    models: Models = None,
+    sets: Sets = None,
+    out: Out = None,
+    retry_failed: RetryFailed = False,
+    trust: Trust = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Tells what a run may use and cost before it is begun: runs, turns, calls, tokens, dollars.
+
+    It takes what `orglab run` takes. No model is called and nothing is written.
+    """
+    wish = Wish(
+        files=files,
+        inputs=inputs or [],
+        units=units,
+        replicates=replicates,
+        seed=seed,
+        models=models,
+        sets=sets or [],
+        trust=trust,
+    )
+    work, made_up = _work(wish)
+    folder = out or in_here(work.folder)
+    batch = replace(work.batch, retry_failed=retry_failed)
+    parts = [Part(name=work.name, batch=batch, folder=folder)]
+    found = asyncio.run(plan_of(parts))
+    if as_json:
+        typer.echo(dumps({"made_up_unit": made_up, **found.as_json()}))
+        return
+    console = Console()
+    if made_up:
+        console.print(MADE_UP, markup=False, highlight=False)
+    _print(console, found)
+
+
+def _work(wish: Wish) -> tuple[Work, bool]:
+    """The work, and whether its unit was made up since none is named."""
+    try:
+        return work_of(wish), False
+    except UnitError:
+        if wish.inputs or wish.units:
+            raise
+    overrides = overrides_of(wish.sets)
+    team = load_team(wish.files[0], overrides=overrides, models=wish.models, trust=wish.trust)
+    batch = Batch(
+        arms=[Arm.alone(team)],
+        units=[sample_unit(team.topology)],
+        replicates=wish.replicates or 1,
+        seed=wish.seed or 0,
+    )
+    work = Work(
+        name=team.topology.name,
+        batch=batch,
+        folder=study_folder(team),
+        open=lambda folder: open_study(folder, team),
+    )
+    return work, True
+
+
+# --- printing ------------------------------------------------------------------------------------
+
+
+def _print(console: Console, found: Plan) -> None:
+    for study in found.studies:
+        console.print(_study_words(study), markup=False, highlight=False, soft_wrap=True)
+    console.print()
+    console.print(_arms_table(found))
+    console.print(_models_table(found))
+    for line in _notes(found):
+        console.print(line, markup=False, highlight=False, style="dim")
+
+
+def _study_words(study: StudyPlan) -> str:
+    runs = sum(arm.runs for arm in study.arms)
+    parts = {
+        "done": sum(arm.done for arm in study.arms),
+        "failed": sum(arm.failed for arm in study.arms),
+        "begun": sum(arm.begun for arm in study.arms),
+    }
+    told = [f"{number:,} {name}" for name, number in parts.items() if number]
+    to_do = sum(arm.to_do for arm in study.arms)
+    words = f"{study.name}: {count(runs, 'run')}, {', '.join([*told, f'{to_do:,} to do'])}"
+    return visible(f"{words}, in {study.folder}")
+
+
+def _arms_table(found: Plan) -> Table:
+    table = _table("One run")
+    for title in ("", "runs to do", "turns", "calls", "of judges", "tokens in", "out", "dollars"):
+        table.add_column(title, justify="left" if not title else "right")
+    several = len(found.studies) > 1
+    for study in found.studies:
+        for arm in study.arms:
+            name = f"{study.name}: {arm.name}" if several else arm.name
+            _arm_rows(table, name, arm)
+    return table
+
+
+def _arm_rows(table: Table, name: str, arm: ArmPlan) -> None:
+    told = arm.foretold
+    writing, judging = told.writing, told.judging
+    both = _added(writing.usd, judging.usd)
+    table.add_row(
+        Text(visible(name)),
+        f"{arm.to_do:,}",
+        f"≤ {told.turns:,}",
+        _most(writing.calls),
+        _most(judging.calls),
+        _rough(_added(writing.input, judging.input)),
+        _most(_added(writing.output, judging.output)),
+        _most_usd(both),
+    )
+    past = arm.likely
+    if past is None:
+        table.add_row(Text("  no earlier run is known", style="dim"))
+        return
+    table.add_row(
+        Text(f"  mean of {count(past.runs, 'earlier run')}", style="dim"),
+        "",
+        _mean(past.turns),
+        _mean(past.calls),
+        _mean(past.judging_calls),
+        _mean(past.input),
+        _mean(past.output),
+        _mean(past.usd, money=True),
+    )
+
+
+def _models_table(found: Plan) -> Table:
+    table = _table("All runs to do, by model")
+    for title in ("", "calls", "tokens in", "tokens out", "dollars", "time"):
+        table.add_column(title, justify="left" if not title else "right")
+    for model in found.models:
+        _model_rows(table, model)
+    most, likely = found.most, found.likely_usd
+    foretold = ""
+    if likely is not None:
+        error = f" ± {dollars(likely[1])}" if likely[1] else ""
+        foretold = f"{_about_usd(likely[0])}{error}\n"
+    table.add_row(
+        Text("together", style="bold"),
+        _most(most.calls),
+        _rough(most.input),
+        _most(most.output),
+        foretold + _most_usd(most.usd),
+        "",
+    )
+    return table
+
+
+def _model_rows(table: Table, model: ModelPlan) -> None:
+    line, most, likely = model.line, model.most, model.likely
+    who = "" if line.judging else f" ({', '.join(line.roles)})"
+    name = Text(visible(line.name + who))
+    for each in line.models:
+        words = f"  {each.model or each.provider}: {priced(each).words()}"
+        name.append("\n" + visible(words), style="dim")
+    cells = [_most(most.calls), _rough(most.input), _most(most.output), _most_usd(most.usd)]
+    if likely is not None:
+        about = [_about(value) for value in (likely.calls, likely.input, likely.output)]
+        about.append(_about_usd(likely.usd))
+        cells = [f"{one}\n{other}" for one, other in zip(about, cells, strict=True)]
+    time = "" if model.seconds is None else f"≥ {seconds(model.seconds[0])}\n{model.seconds[1]}"
+    table.add_row(name, *cells, time)
+
+
+def _notes(found: Plan) -> Iterator[str]:
+    yield (
+        "≤ at most, by the bounds of loops, tool calls, repairs and replies. ≲ about at most: as many "
+        "prompts as long as the longest one rendered, whatever tools would add to them."
+    )
+    if any(arm.likely for arm in found.arms):
+        yield "Means of earlier runs of the same team, at today's prices; ±: standard error."
+    if any(arm.begun for arm in found.arms):
+        yield "Runs that were begun count whole, although their durable replies are not asked again."
+    for study in found.studies:
+        yield from _study_notes(study)
+    reasons = {arm.foretold.fault: arm.name for arm in found.arms if arm.foretold.fault}
+    for reason, name in reasons.items():
+        yield visible(f"Not all can be foretold ({name}): {reason}")
+
+
+def _study_notes(study: StudyPlan) -> Iterator[str]:
+    spent = study.spent
+    if spent is not None:
+        known = None if spent.unpriced else spent.paid_usd
+        words = f"Spent so far in {study.folder}: {dollars(known, spent.paid_usd)}"
+        cut = sum(call.requests for call in spent.cut)
+        if cut:
+            words += f"; {count(cut, 'request')} cut, at most {dollars(spent.reserved_usd)} more"
+        yield visible(words + ".")
+    if study.shares is not None:
+        full, made = study.shares
+        yield (
+            f"Arms share calls: of {count(full, 'call')} of one imagined run of each arm, {made:,} "
+            "are made. Bounds are in full, as if nothing were shared; means of dollars as paid."
+        )
+
+
+# --- cells ---------------------------------------------------------------------------------------
+
+
+def _table(title: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.title, table.title_justify, table.title_style = title, "left", "bold"
+    return table
+
+
+def _most(value: float | None) -> str:
+    return UNKNOWN if value is None else f"≤ {value:,.0f}" if value else "0"
+
+
+def _rough(value: float | None) -> str:
+    return UNKNOWN if value is None else f"≲ {value:,.0f}" if value else "0"
+
+
+def _most_usd(value: float | None) -> str:
+    return UNKNOWN if value is None else f"≲ {dollars(value)}" if value else "$0"
+
+
+def _about(value: float) -> str:
+    return f"about {value:,.0f}" if value else "0"
+
+
+def _about_usd(value: float | None) -> str:
+    return UNKNOWN if value is None else f"about {dollars(value)}" if value else "$0"
+
+
+def _mean(spread: Spread | None, *, money: bool = False) -> str:
+    if spread is None:
+        return UNKNOWN
+    show = dollars if money else _short
+    spreads = f" (sd {show(spread.sd)})" if spread.sd else ""
+    return f"{show(spread.mean)}{spreads}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
+
+
+def _added(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other

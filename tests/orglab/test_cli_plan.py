@@ -1,0 +1,74 @@
+"""``orglab plan``: what a run may use, told before it is begun."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Cli = Callable[..., Any]
+
+EXPERIMENT = """\
+kind: experiment
+version: 1
+name: caps
+arms:
+  free: pair.yaml
+  bound: {base: pair.yaml, set: {links.oversight.cap: 0}}
+treatment: [links.oversight.cap]
+units: {file: units.csv}
+pairing: {share_prefix: true}
+evaluators: [usage]
+"""
+
+
+def test_a_plan_is_told_and_nothing_is_written(cli: Cli, tmp_path: Path) -> None:
+    """Runs, bounds, models with their prices; no study is begun."""
+    ended = cli("plan", "pair.yaml", "--input", "topic=tea", "--replicates", "3")
+    assert ended.code == 0
+    assert "pair: 3 runs, 3 to do, in runs/pair-" in ended.out
+    assert "no earlier run is known" in ended.out
+    assert "worker (writer, editor)" in ended.out
+    assert "simulated: free" in ended.out
+    assert "≤ 54" in ended.out
+    assert not (tmp_path / "runs").exists()
+
+
+def test_after_a_run_the_plan_knows_it(cli: Cli) -> None:
+    """Done runs are done, and what they used is an estimate."""
+    cli("run", "pair.yaml", "--input", "topic=tea")
+    ended = cli("plan", "pair.yaml", "--input", "topic=tea", "--replicates", "2")
+    assert "pair: 2 runs, 1 done, 1 to do" in ended.out
+    assert "mean of 1 earlier run" in ended.out
+    assert "Spent so far in runs/pair-" in ended.out
+
+
+def test_without_a_unit_one_is_made_up(cli: Cli) -> None:
+    """A first look at a spec needs no unit; a wrong one is told."""
+    assert "a unit that was made up" in cli("plan", "pair.yaml").out
+    ended = cli("plan", "pair.yaml", "--input", "topik=tea")
+    assert (ended.code, "topik" in ended.err) == (2, True)
+
+
+def test_a_plan_as_json(cli: Cli) -> None:
+    """Everything as plain data."""
+    body = json.loads(cli("plan", "pair.yaml", "--json").out)
+    assert body["made_up_unit"] is True
+    assert body["to_do"]["runs"] == 1
+    assert body["studies"][0]["arms"][0]["run_at_most"]["judging"]["calls"] == 0
+    assert body["models"][0]["models"][0]["price"] == {"how": "free"}
+
+
+def test_experiments_have_a_plan(cli: Cli, tmp_path: Path) -> None:
+    """Arms in rows, shared calls told."""
+    (tmp_path / "experiment.yaml").write_text(EXPERIMENT, encoding="utf-8")
+    (tmp_path / "units.csv").write_text("id,topic\na,tea\nb,rice\n", encoding="utf-8")
+    ended = cli("plan", "experiment.yaml")
+    assert "caps: 4 runs, 4 to do" in ended.out
+    assert "Arms share calls: of " in ended.out
+
+
+def test_faults_of_a_spec_are_told_first(cli: Cli) -> None:
+    """As by ``check``."""
+    assert cli("plan", "nope.yaml").code == 2
