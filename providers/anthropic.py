@@ -7,21 +7,22 @@ repeats nothing: what can be asked again is asked again by the caller.
 from __future__ import annotations
 
 import asyncio
-import json
-import time
+import importlib.util
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Final
-
-import anthropic
-import httpx2
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from orglab.providers.anthropic_manners import Bends, Refusal, learn, manners_of
 from orglab.providers.anthropic_messages import Block, safe_id
 from orglab.providers.anthropic_reply import completion_of
-from orglab.providers.anthropic_request import PARAMETERS, Asking, Sent, schema_digest
+from orglab.providers.anthropic_request import (
+    OWN_URL,
+    PARAMETERS,
+    Asking,
+    Sent,
+    schema_digest,
+)
 from orglab.providers.anthropic_stream import Gathered
 from orglab.providers.base import (
     JSON,
@@ -29,35 +30,22 @@ from orglab.providers.base import (
     Message,
     Provider,
     ProviderError,
-    QuotaExhausted,
     Request,
-    Unavailable,
 )
 from orglab.providers.hosted import Account, open_account
-from orglab.providers.hosted_faults import body_fault, sdk_fault, words_of, words_of_sdk
+from orglab.providers.hosted_faults import ServerWords
 from orglab.providers.options import known_only
 
-__all__ = ["KEY_VARIABLE", "OWN_URL", "AnthropicProvider"]
+if TYPE_CHECKING:  # the SDK is optional, and slow to import
+    from orglab.providers.anthropic_sending import Sender
 
-OWN_URL: Final = "https://api.anthropic.com"
-"""Where Anthropic's own models are asked."""
+__all__ = ["KEY_VARIABLE", "OWN_URL", "AnthropicProvider"]
 
 KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
 """The variable that holds the key for them by custom."""
 
 _OPTIONS: Final = frozenset({"api_key_env", "base_url", "cache", "structure"})
 _STRUCTURES: Final = ("format", "tool")
-_SPENT: Final = frozenset(
-    (
-        "contract_spend_limit_reached",
-        "enforced_spend_limit_reached",
-        "linked_organization_billing_unavailable",
-        "linked_organization_spend_limit_reached",
-    )
-)
-"""Codes of a limit of spending, which no waiting of minutes cures; some come as a 429."""
-
-_END_SECONDS: Final = 1.0  # waited for the end of a stream whose reply is whole
 _MOST_TRIES: Final = 6  # one as written, and one for each thing that may be refused
 _MOST_REMEMBERED: Final = 4096  # assistant messages with reasoning, in tool loops under way
 _REFUSED: Final = frozenset((400, 422))
@@ -69,7 +57,7 @@ class AnthropicProvider(Provider):
     parameters: ClassVar[frozenset[str] | None] = PARAMETERS | {"seed"}
     #: Keys of a model's entry beyond those that every model has.
     options: ClassVar[frozenset[str] | None] = _OPTIONS
-    default_concurrency: ClassVar[int] = 64
+    default_concurrency: ClassVar[int] = 256  # the limit of the account is found by trying
 
     def __init__(
         self, model: str, account: Account, *, cache: bool = False, by_tool: bool = False
@@ -90,7 +78,7 @@ class AnthropicProvider(Provider):
             by_tool=by_tool,
             remembered=self._recall,
         )
-        self._client: anthropic.AsyncAnthropic | None = None
+        self._sender: Sender | None = None
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> AnthropicProvider:
@@ -103,8 +91,10 @@ class AnthropicProvider(Provider):
                 ``tool``).
 
         Raises:
-            ValueError: An option is wrong, or the variable with the key is not set.
+            ValueError: The SDK or the key is missing, or an option is wrong.
         """
+        if importlib.util.find_spec("anthropic") is None:
+            raise ValueError("the anthropic SDK is not installed: pip install 'orglab[hosted]'")
         options = known_only(options, _OPTIONS, "model of provider anthropic")
         if not model:
             raise ValueError(
@@ -130,98 +120,43 @@ class AnthropicProvider(Provider):
         Raises:
             ProviderError: The call gave no answer.
         """
-        bends, attempts = Bends(), 0
+        sender = self._opened()  # before the clock: the first call imports the SDK
+        clock = asyncio.get_running_loop().time
+        begun, bends, attempt = clock(), Bends(), 0
         while True:
-            attempts += 1
-            sent = self._asking.sent(request, bends)
-            begun = time.perf_counter()
+            attempt += 1
+            sent, sent_at = self._asking.sent(request, bends), clock()
             try:
-                gathered = await self._streamed(sent)
+                answer = await sender.send(sent)
             except ProviderError as fault:
-                fault.attempts, fault.notes = attempts, tuple(sent.notes)
-                raise
-            except anthropic.APIStatusError as error:
-                if attempts < _MOST_TRIES and self._learned(error, request, sent, bends):
-                    continue
-                raise self._fault(error, attempts, sent) from None
-            self._remember(gathered, sent)
-            seconds = time.perf_counter() - begun
-            completion = completion_of(gathered, sent)
-            return replace(completion, service_seconds=seconds, attempts=attempts)
+                raise _told(fault, attempt, sent) from None
+            if isinstance(answer, Gathered):
+                self._remember(answer, sent)
+                return replace(
+                    completion_of(answer, sent),
+                    attempts=attempt,
+                    service_seconds=clock() - sent_at,
+                    waiting_seconds=sent_at - begun,
+                )
+            if attempt == _MOST_TRIES or not self._other_way(request, sent, bends, answer.words):
+                raise _told(answer.fault, attempt, sent)
 
     async def aclose(self) -> None:
         """Closes the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        sender, self._sender = self._sender, None
+        if sender is not None:
+            await sender.aclose()
 
-    # --- sending ----------------------------------------------------------------------------
+    def _opened(self) -> Sender:
+        if self._sender is None:
+            from orglab.providers.anthropic_sending import Sender
 
-    def _opened(self) -> anthropic.AsyncAnthropic:
-        if self._client is None:
-            self._client = anthropic.AsyncAnthropic(
-                api_key=self._account.sent_key,
-                base_url=self._account.base_url,
-                max_retries=0,
-                timeout=None,
-                open_telemetry=False,
-            )
-        return self._client
+            self._sender = Sender(self._account)
+        return self._sender
 
-    async def _streamed(self, sent: Sent) -> Gathered:
-        """Sends a request and gathers its reply.
-
-        Raises:
-            anthropic.APIStatusError: The server refused before it began to reply.
-            ProviderError: The connection failed, or the reply broke off.
-        """
-        try:
-            stream = await self._opened().post(
-                "/v1/messages",
-                body={**sent.body, "stream": True},
-                options={"headers": sent.headers, "follow_redirects": False},
-                cast_to=object,
-                stream=True,
-                stream_cls=anthropic.AsyncStream[object],
-            )
-        except anthropic.APIConnectionError as error:
-            raise sdk_fault(error, account=self._account) from None
-        gathered = Gathered()
-        async with stream:
-            await self._gather(stream, gathered)
-        return gathered
-
-    async def _gather(self, stream: anthropic.AsyncStream[object], into: Gathered) -> None:
-        """Takes events to the end of the reply; what comes after its end is not missed."""
-        try:
-            await _take(stream, into)
-        except anthropic.APIStatusError as error:
-            if not into.whole:
-                raise self._broken(self._said_inside(error), into) from None
-        except (anthropic.APIError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
-            if not into.whole:
-                raise self._broken(sdk_fault(error, account=self._account), into) from None
-        if not into.whole:
-            words = f"{self._account.host} ended the reply before it was whole"
-            raise self._broken(Unavailable(words, cut=True), into)
-
-    def _said_inside(self, error: anthropic.APIStatusError) -> ProviderError:
-        headers = error.response.headers
-        return body_fault(error.body, account=self._account, headers=headers, cut=True)
-
-    def _broken(self, fault: ProviderError, gathered: Gathered) -> ProviderError:
-        """The fault of a reply that broke off, with what the server had counted by then."""
-        fault.cut = 1
-        fault.usage = gathered.usage if gathered.counts else None
-        return fault
-
-    # --- refusals ---------------------------------------------------------------------------
-
-    def _learned(
-        self, error: anthropic.APIStatusError, request: Request, sent: Sent, bends: Bends
-    ) -> bool:
-        words = words_of_sdk(error)
-        if words is None or words.status not in _REFUSED:
+    def _other_way(self, request: Request, sent: Sent, bends: Bends, words: ServerWords) -> bool:
+        """Whether the request can be sent another way, which another call may have found."""
+        if words.status not in _REFUSED:
             return False
         refusal = Refusal(
             words=words.message,
@@ -231,14 +166,7 @@ class AnthropicProvider(Provider):
             limited=request.params.get("max_output_tokens") is not None,
             schema=schema_digest(request.schema),
         )
-        return learn(refusal)
-
-    def _fault(self, error: anthropic.APIStatusError, attempts: int, sent: Sent) -> ProviderError:
-        fault = sdk_fault(error, account=self._account)
-        if _is_spent(error):
-            fault = QuotaExhausted(f"{fault} (a limit of spending is reached)")
-        fault.attempts, fault.notes = attempts, tuple(sent.notes)
-        return fault
+        return self._asking.sent(request, bends).body != sent.body or learn(refusal)
 
     # --- reasoning that belongs to tool calls -----------------------------------------------
 
@@ -261,32 +189,6 @@ class AnthropicProvider(Provider):
         return self._memory.get(safe_id(message.tool_calls[0].id))
 
 
-async def _take(stream: anthropic.AsyncStream[object], into: Gathered) -> None:
-    """Takes what comes: events, or from a server that does not stream the whole message."""
-    if "json" in stream.response.headers.get("content-type", ""):
-        message = json.loads(await stream.response.aread())
-        into.message(message if isinstance(message, dict) else {})
-        return
-    async for event in _events(stream):
-        into.take(event)
-        if into.finished:
-            break
-    with suppress(TimeoutError, anthropic.APIError, httpx2.HTTPError, ValueError):
-        async with asyncio.timeout(_END_SECONDS):  # read to its end, a connection can be used again
-            async for _ in _events(stream):
-                pass
-
-
-async def _events(stream: anthropic.AsyncStream[object]) -> AsyncIterator[object]:
-    """What is left of a stream; breaking off does not end it, as it would in a loop over it."""
-    while True:
-        try:
-            event = await anext(stream)
-        except StopAsyncIteration:
-            return
-        yield event
-
-
-def _is_spent(error: anthropic.APIStatusError) -> bool:
-    said = words_of(error.status_code, error.body).message
-    return error.error_code in _SPENT or "specified API usage limits" in said
+def _told(fault: ProviderError, attempts: int, sent: Sent) -> ProviderError:
+    fault.attempts, fault.notes = attempts, (*sent.notes, *fault.notes)
+    return fault

@@ -18,7 +18,18 @@ from orglab.providers.anthropic_messages import Block, conversation, safe_names
 from orglab.providers.anthropic_structure import answer_schema, held_schema, is_wrapped
 from orglab.providers.base import JSON, BadRequest, Message, Request
 
-__all__ = ["PARAMETERS", "SAMPLING_VERSION", "Asking", "Sent", "most_output", "schema_digest"]
+__all__ = [
+    "OWN_URL",
+    "PARAMETERS",
+    "SAMPLING_VERSION",
+    "Asking",
+    "Sent",
+    "most_output",
+    "schema_digest",
+]
+
+OWN_URL: Final = "https://api.anthropic.com"
+"""Where Anthropic's own models are asked."""
 
 PARAMETERS: Final = frozenset(
     {*SAMPLING, "effort", "extra_body", "max_output_tokens", "service_tier", "stop", "thinking"}

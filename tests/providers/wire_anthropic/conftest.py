@@ -82,7 +82,7 @@ class Wire:
 
     async def fault(self, *replies: Any, options: Any = None, **fields: Any) -> ProviderError:
         """The fault of one request that the server answers so."""
-        with pytest.raises(ProviderError, match=".") as raised:
+        with pytest.raises(ProviderError, match=r".") as raised:
             await self.ask(*replies, options=options, **fields)
         return raised.value
 

@@ -153,7 +153,7 @@ async def test_a_server_out_of_reach_is_not_cut(wire: Any) -> None:
     """Nothing was sent, so nothing can be billed."""
     provider = wire.provider()
     await wire.server.stop()
-    with pytest.raises(Unavailable, match="the connection to 127.0.0.1 failed") as raised:
+    with pytest.raises(Unavailable, match=r"the connection to 127\.0\.0\.1 failed") as raised:
         await provider.complete(wire.request())
     assert raised.value.cut == 0
     await wire.server.start()
@@ -172,7 +172,7 @@ async def test_a_whole_reply_is_not_waited_on_when_its_connection_stays_open(
     wire: Any, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes after the end of a message is nobody's."""
-    monkeypatch.setattr("orglab.providers.anthropic._END_SECONDS", 0.01)
+    monkeypatch.setattr("orglab.providers.anthropic_sending._END_SECONDS", 0.01)
     reply = await wire.ask(made.streamed(made.message("Good day."), end="hang"))
     assert reply.text == "Good day."
 

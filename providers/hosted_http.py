@@ -1,0 +1,35 @@
+"""The HTTP client below the SDKs of hosted models: without deadlines and limits, which are ours."""
+
+from __future__ import annotations
+
+import ssl
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:  # the SDKs are optional, and so is what they rest on
+    import httpx2
+
+__all__ = ["CONNECT_SECONDS", "open_http"]
+
+CONNECT_SECONDS: Final = 30.0
+"""Seconds to reach a server; all else waits as long as the caller does."""
+
+
+def open_http() -> httpx2.AsyncClient:
+    """A client with as many connections as there are calls, that follows no server elsewhere."""
+    import httpx2
+
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+        follow_redirects=False,
+        verify=_tls(),
+    )
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """One for all clients: reading the certificates takes longer than all else."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
