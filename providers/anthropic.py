@@ -34,6 +34,7 @@ from orglab.providers.base import (
 )
 from orglab.providers.hosted import Account, open_account
 from orglab.providers.hosted_faults import ServerWords
+from orglab.providers.hosted_reach import server_words
 from orglab.providers.options import known_only
 
 if TYPE_CHECKING:  # the SDK is optional, and slow to import
@@ -45,6 +46,7 @@ KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
 """The variable that holds the key for them by custom."""
 
 _OPTIONS: Final = frozenset({"api_key_env", "base_url", "cache", "structure"})
+_VERSION: Final = "2023-06-01"  # of the API, as the SDK sends it
 _STRUCTURES: Final = ("format", "tool")
 _MOST_TRIES: Final = 6  # one as written, and one for each thing that may be refused
 _MOST_REMEMBERED: Final = 4096  # assistant messages with reasoning, in tool loops under way
@@ -140,6 +142,11 @@ class AnthropicProvider(Provider):
                 )
             if attempt == _MOST_TRIES or not self._other_way(request, sent, bends, answer.words):
                 raise _told(answer.fault, attempt, sent)
+
+    async def reachable(self, model: str) -> str:
+        """Asks the server for its list of models, which costs nothing."""
+        headers = {"x-api-key": self._account.sent_key, "anthropic-version": _VERSION}
+        return await server_words(self._account, "/v1/models?limit=1000", headers, model)
 
     async def aclose(self) -> None:
         """Closes the connections."""

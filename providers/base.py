@@ -368,6 +368,16 @@ class Provider(ABC):
         """
         return None
 
+    async def reachable(self, model: str) -> str:  # noqa: ARG002 - most have nothing to reach
+        """Whether the model could be asked, in words, for ``orglab models --check``.
+
+        It costs nothing, takes some seconds at most, and raises nothing: a fault is words too.
+
+        Args:
+            model: The model's name.
+        """
+        return "needs no server"
+
     async def aclose(self) -> None:  # noqa: B027 - most providers hold nothing
         """Frees what the provider holds (connections, memory). Called once, at the end."""
 

@@ -115,6 +115,11 @@ class LlamaProvider(Provider):
         completion = replace(completion, model=self._name, notes=(*completion.notes, *notes))
         return read_action(completion, request)
 
+    async def reachable(self, model: str) -> str:  # noqa: ARG002 - the weights are known already
+        """The weights were found when the provider was made; they are not read."""
+        path = self._settings.path
+        return f"weights found: {path.name}, {path.stat().st_size / 1e6:,.0f} MB"
+
     async def aclose(self) -> None:
         """Gives the model back; the last provider to do so frees its memory."""
         model, self._model = self._model, None

@@ -19,6 +19,7 @@ from orglab.providers.actions import read_action
 from orglab.providers.base import JSON, Completion, Provider, ProviderError, Request, Unavailable
 from orglab.providers.hosted import Account, open_account
 from orglab.providers.hosted_faults import ServerWords, sdk_fault, words_of_sdk
+from orglab.providers.hosted_reach import server_words
 from orglab.providers.openai_body import PARAMETERS, asked_as, body_of, held, notes_of
 from orglab.providers.openai_manner import Manner, Structure, ToolManner, learn
 from orglab.providers.openai_reply import completion_of, read_json, refusal_of
@@ -125,6 +126,11 @@ class OpenAIProvider(Provider):
                     notes=(*notes, *completion.notes),
                 )
         raise Unavailable(f"{self._account.host} refuses every way of asking: {'; '.join(notes)}")
+
+    async def reachable(self, model: str) -> str:
+        """Asks the server for its list of models, which costs nothing."""
+        headers = {"Authorization": f"Bearer {self._account.sent_key}"}
+        return await server_words(self._account, "/models", headers, model)
 
     async def _once(self, request: Request, notes: list[str]) -> Completion | None:
         """One request of the server; None where it must be sent another way, which is noted."""
