@@ -10,6 +10,7 @@ from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.model import OBLIGING, AuthorityLink, EvaluatorUse, Topology
 
 __all__ = [
+    "acting",
     "asks_model",
     "circle_problems",
     "evaluator_role_problems",
@@ -48,6 +49,13 @@ def firing(link: AuthorityLink) -> tuple[str, ...]:
     if link.trigger.kind == "checks" and roles and None not in roles:
         return tuple(name for name in link.targets if name in roles)
     return link.targets
+
+
+def acting(link: AuthorityLink) -> tuple[str, ...]:
+    """Roles that ``link`` may send back."""
+    if link.trigger.kind == "judgement":
+        return link.targets
+    return (link.target,) if link.target is not None else firing(link)
 
 
 def circle_problems(shape: Shape) -> Iterator[Problem]:
@@ -119,8 +127,8 @@ def evaluator_role_problems(topology: Topology) -> Iterator[Problem]:
 
 def _role_named(topology: Topology, path: SpecPath, use: EvaluatorUse) -> Iterator[Problem]:
     name = use.arguments.get("role")
-    if isinstance(name, str) and name not in topology.roles:
-        yield unknown_role(path, name, topology.roles)
+    if isinstance(name, str) and name not in topology.role_paths:
+        yield unknown_role(path, name, topology.role_paths)
 
 
 def _reviewed(

@@ -17,10 +17,12 @@ from orglab.engine.graph.bounds import bounds_of
 from orglab.engine.graph.conditions import otherwise_problems, when_problems
 from orglab.engine.graph.money import money_problems
 from orglab.engine.graph.naming import Blame, unknown_role
+from orglab.engine.graph.nesting import fill_problems
 from orglab.engine.graph.prompts import template_problems
 from orglab.engine.graph.reach import reach_problems, reviewers
 from orglab.engine.graph.shape import Shape, cycle_text, shape_of
 from orglab.engine.graph.team import Team
+from orglab.engine.graph.voting import each_problems, nothing_to_count, vote_problems
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Link, Topology
 
@@ -46,9 +48,29 @@ def compile_topology(
     problems = [*_certain(shape, blame or Blame(())), *template_problems(topology, blame)]
     if blame is None:
         problems += _of_the_whole(shape)
+    teams, found = _teams(topology, blamed or ())
+    problems += found
     if problems or blame:
         return None, problems
-    return _team(shape), []
+    return _team(shape, teams), []
+
+
+def _teams(
+    topology: Topology, blamed: Collection[SpecPath]
+) -> tuple[dict[str, Team], list[Problem]]:
+    """The teams of roles, compiled, and the problems of those that are not sound."""
+    teams: dict[str, Team] = {}
+    problems: list[Problem] = []
+    for name, role in topology.roles.items():
+        if role.team is None:
+            continue
+        at: SpecPath = ("roles", name, "team")
+        inside = [path[3:] for path in blamed if path[:3] == at]
+        team, found = compile_topology(role.team, blamed=inside or None)
+        problems += [replace(problem, path=(*at, *problem.path)) for problem in found]
+        if team is not None:
+            teams[name] = team
+    return teams, problems
 
 
 def _certain(shape: Shape, blame: Blame) -> Iterator[Problem]:
@@ -58,6 +80,9 @@ def _certain(shape: Shape, blame: Blame) -> Iterator[Problem]:
     yield from when_problems(shape.topology, blame)
     yield from _twins(shape.topology)
     yield from money_problems(shape.topology, blame)
+    yield from each_problems(shape.topology, blame)
+    yield from vote_problems(shape, blame)
+    yield from fill_problems(shape.topology, blame)
 
 
 def _of_the_whole(shape: Shape) -> Iterator[Problem]:
@@ -66,6 +91,7 @@ def _of_the_whole(shape: Shape) -> Iterator[Problem]:
     yield from _loose_ends(shape.topology)
     yield from _idle_caps(shape)
     yield from otherwise_problems(shape.topology)
+    yield from nothing_to_count(shape)
     yield from reach_problems(shape)
     yield from evaluator_role_problems(shape.topology)
     if not shape.cycles:
@@ -139,7 +165,7 @@ def _nameless(link: Link) -> Link:
     return replace(link, id="")
 
 
-def _team(shape: Shape) -> Team:
+def _team(shape: Shape, teams: Mapping[str, Team]) -> Team:
     return Team(
         topology=shape.topology,
         graph=_graph(shape.topology),
@@ -150,6 +176,7 @@ def _team(shape: Shape) -> Team:
         upstream=shape.upstream,
         downstream=shape.downstream,
         bounds=bounds_of(shape),
+        teams=teams,
     )
 
 

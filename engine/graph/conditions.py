@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, UndefinedTypeCheck, UnknownType
-from referencing.exceptions import Unresolvable
-
+from orglab.engine.graph.fields import Field, allows, fields_of, stated
 from orglab.engine.graph.naming import Blame, choices, meant
 from orglab.engine.spec.fault import Problem
 from orglab.engine.spec.model import ForwardLink, Topology
@@ -18,10 +14,6 @@ from orglab.engine.spec.model import ForwardLink, Topology
 __all__ = ["otherwise_problems", "when_problems"]
 
 JSON: TypeAlias = Any
-Schema: TypeAlias = Mapping[str, JSON]
-BRANCHES = ("allOf", "anyOf", "oneOf")
-DEEPEST = 20
-"""How many references and branches are followed into a schema that may refer to itself."""
 
 
 def when_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:
@@ -39,17 +31,19 @@ def _when(
     role = topology.roles.get(link.source)
     if role is None:
         return
-    if role.output is None:
+    known = fields_of(topology, role)
+    if known is None:
         yield Problem(
             path=("links", index, "when"),
             wrong=f"`when` looks at {choices(when)}, but `{role.name}` writes free text",
             cure=f"give `{role.name}` an `output` schema with this field",
         )
         return
-    known = _fields(role.output, role.output)
     for name, values in when.items():
+        if known.get(name) == []:
+            continue  # a vote on what no sender writes, which is told
         if name in known:
-            yield from _values(index, link, name, values, role.output, known[name])
+            yield from _values(index, link, name, values, known[name])
         else:
             yield Problem(
                 path=("links", index, "when", name),
@@ -65,14 +59,13 @@ def _values(
     link: ForwardLink,
     name: str,
     values: tuple[JSON, ...],
-    root: Schema,
-    found: list[Schema],
+    found: list[Field],
 ) -> Iterator[Problem]:
     for number, value in enumerate(values):
-        if any(_allows(root, schema, value) for schema in found):
+        if any(allows(field, value) for field in found):
             continue
         path = ("links", index, "when", name)
-        said = _stated(found)
+        said = stated(found)
         yield Problem(
             path=(*path, number) if len(values) > 1 else path,
             wrong=f"`{name}` of `{link.source}` can never be {_text(value)}",
@@ -107,58 +100,6 @@ def _otherwise(index: int, link: ForwardLink, leaving: list[ForwardLink]) -> Ite
             wrong=f"`otherwise` is never taken, since {choices(always)} always is",
             cure="give the other link a condition, or leave this `when` out",
         )
-
-
-def _fields(root: Schema, schema: JSON, depth: int = 0) -> dict[str, list[Schema]]:
-    """Fields of an object schema with the schemas that each may have."""
-    if not isinstance(schema, Mapping) or depth > DEEPEST:
-        return {}
-    found: dict[str, list[Schema]] = {}
-    properties = schema.get("properties")
-    if isinstance(properties, Mapping):
-        for name, part in properties.items():
-            found.setdefault(name, []).append(part)
-    parts = [part for branch in BRANCHES for part in _list(schema.get(branch))]
-    if isinstance(schema.get("$ref"), str):
-        parts.append(_referred(root, schema["$ref"]))
-    for part in parts:
-        for name, schemas in _fields(root, part, depth + 1).items():
-            found.setdefault(name, []).extend(schemas)
-    return found
-
-
-def _list(value: JSON) -> list[JSON]:
-    return list(value) if isinstance(value, (list, tuple)) else []
-
-
-def _referred(root: Schema, reference: str) -> JSON:
-    """The part of ``root`` that ``#/…`` names, or None."""
-    found: JSON = root
-    for step in reference.removeprefix("#").split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
-
-
-def _allows(root: Schema, schema: JSON, value: JSON) -> bool:
-    """Whether ``value`` fits; True where the schema does not tell."""
-    if isinstance(schema, bool):
-        return schema
-    whole = {**schema, **{key: root[key] for key in ("$defs", "definitions") if key in root}}
-    try:
-        return bool(Draft202012Validator(whole).is_valid(value))
-    except (SchemaError, UndefinedTypeCheck, UnknownType, Unresolvable, re.error, TypeError):
-        return True
-
-
-def _stated(schemas: list[Schema]) -> list[JSON]:
-    """Values that the schemas list one by one."""
-    stated: list[JSON] = []
-    for schema in schemas:
-        if isinstance(schema, Mapping):
-            stated += _list(schema.get("enum"))
-            stated += [schema["const"]] if "const" in schema else []
-    return stated
 
 
 def _text(value: JSON) -> str:

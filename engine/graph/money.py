@@ -55,9 +55,12 @@ def unbounded_models(topology: Topology) -> list[str]:
 
 
 def roles_by_model(topology: Topology) -> dict[str, list[Role]]:
-    """The roles that use, or may draw, each model; models in no use are not there."""
+    """The roles, of teams within too, that use or may draw each model in use."""
     found: dict[str, list[Role]] = {}
     for role in topology.roles.values():
+        if role.team is not None:
+            for used, roles in roles_by_model(role.team).items():
+                found.setdefault(used, []).extend(roles)
         pool = topology.pools.get(role.pool or "")
         for alias in pool.members if pool else [role.model]:
             if alias in topology.models:

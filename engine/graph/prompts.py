@@ -58,6 +58,7 @@ def _templates(topology: Topology) -> Iterator[tuple[SpecPath, str, Allowed]]:
         yield ("roles", role.name, "system"), role.system, allowed
         if role.prompt is not None:
             yield ("roles", role.name, "prompt"), role.prompt, allowed
+        yield from _inside(("roles", role.name, "with"), role.fill, allowed)
     declared = {tool.source or name: tool for name, tool in topology.tools.items()}
     for name, tool in declared.items():
         allowed = allowed_in_settings(topology, f"tool {name}")

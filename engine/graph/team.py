@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import networkx as nx
 
@@ -41,6 +41,7 @@ class Team:
         upstream: For each role, every role before it in the DAG (itself not among them).
         downstream: For each role, every role after it.
         bounds: The largest number of turns and calls.
+        teams: The compiled teams of the roles that are teams.
     """
 
     topology: Topology
@@ -52,3 +53,4 @@ class Team:
     upstream: Mapping[str, frozenset[str]]
     downstream: Mapping[str, frozenset[str]]
     bounds: Bounds
+    teams: Mapping[str, Team] = field(default_factory=dict)

@@ -161,8 +161,8 @@ def team_of(inner: Located, outer: Located, only: str | None) -> tuple[Located, 
     if "pools" in outer.data and "pools" not in inner.data:
         taken["pools"] = outer.data["pools"]
     around = outer.place.children or {}
-    places = {key: around.get(key) or Place(outer.place.mark) for key in taken}
-    children = {**(inner.place.children or {}), **places}
+    children = dict(inner.place.children or {})
+    children |= {key: around.get(key) or Place(outer.place.mark) for key in taken}
     place = Place(inner.place.mark, inner.place.keys, children)
     data = {**inner.data, **taken}
     return Located(_settled(data, only), place), True
