@@ -35,7 +35,8 @@ def _definitions() -> dict[str, JSON]:
         document = schema(kind)
         whole = {key: value for key, value in document.items() if not key.startswith("$")}
         found |= {**document["$defs"], kind: whole}
-    return found | schema("topology")["$defs"]
+    found |= schema("topology")["$defs"]
+    return found
 
 
 def definition(name: str) -> dict[str, JSON]:

@@ -109,6 +109,7 @@ class Sweep:
                 "file": self.base,
                 "kind": "topology" if self.experiment is None else "experiment",
                 "arms": dict(self.bases),
+                "reference": self._reference_arm(),
             },
             "design": self.design,
             "factors": [self._factor(at) for at in range(len(self.factors))],
@@ -138,6 +139,13 @@ class Sweep:
             "analysis": dict(self.analysis),
             "read": dict(sorted(self.read.items())),
         }
+
+    def _reference_arm(self) -> str:
+        """The arm that others are compared with; "" over a topology."""
+        if self.experiment is None:
+            return ""
+        contrasts = self.experiment.contrasts
+        return contrasts[0][1] if contrasts else next(iter(self.bases))
 
     def _factor(self, at: int) -> dict[str, JSON]:
         """A factor with every level that a point has, in written order; drawn ones by size."""

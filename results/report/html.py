@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from orglab.results.plain import visible
 from orglab.results.report.blocks import Drawing, Figure
-from orglab.results.report.report import Report
+from orglab.results.report.page import Page
 
 __all__ = ["html_page", "page", "style"]
 
@@ -21,7 +21,7 @@ JSON: TypeAlias = Any
 _TEMPLATES = "orglab.results.report.templates"
 
 
-def html_page(report: Report, transcripts: list[tuple[str, str]]) -> str:
+def html_page(report: Page, transcripts: list[tuple[str, str]]) -> str:
     """The page.
 
     Args:

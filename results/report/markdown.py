@@ -19,7 +19,7 @@ from orglab.results.report.blocks import (
     Section,
     Table,
 )
-from orglab.results.report.report import Report
+from orglab.results.report.page import Page
 
 __all__ = ["escaped", "markdown_page"]
 
@@ -39,7 +39,7 @@ def _number_or_sign(mark: str) -> str:
     return f"\\{mark}" if not mark[0].isdigit() else f"{mark[:-1]}\\{mark[-1]}"
 
 
-def markdown_page(report: Report, transcripts: Sequence[tuple[str, str]]) -> str:
+def markdown_page(report: Page, transcripts: Sequence[tuple[str, str]]) -> str:
     """The page.
 
     Args:
@@ -50,8 +50,7 @@ def markdown_page(report: Report, transcripts: Sequence[tuple[str, str]]) -> str
     for banner in report.banners:
         lines += [f"> **{escaped(banner.title)}** {escaped(banner.text)}", ""]
     lines += [f"**{escaped(report.answer)}**", ""]
-    lines += [f"- Treatment: {escaped(line)}" for line in report.treatment]
-    lines += [f"- To decide: {escaped(line)}" for line in report.decisions]
+    lines += [f"- {lead.title}: {escaped(line)}" for lead in report.leads for line in lead.lines]
     lines += [f"- {escaped(name)}: {escaped(value)}" for name, value in report.facts]
     lines.append("")
     for section in report.sections:

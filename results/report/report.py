@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from orglab.results.report.answer import answer, decision_lines
 from orglab.results.report.blocks import Section
 from orglab.results.report.findings import Findings, read_findings
+from orglab.results.report.page import Banner, Lead
 from orglab.results.report.parts.conduct import attrition_part, loops_part
 from orglab.results.report.parts.costs import costs_part, total_words
 from orglab.results.report.parts.deviations import changed_after_data, deviations_part
@@ -53,13 +54,6 @@ _PARTS: Sequence[Part] = (
 )
 
 
-class Banner(NamedTuple):
-    """Something that must be seen before anything else."""
-
-    title: str
-    text: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """A report, ready to be shown.
@@ -86,6 +80,16 @@ class Report:
     sections: Sequence[Section]
     findings: Findings
 
+    @property
+    def heading(self) -> str:
+        """The question, or what every experiment asks."""
+        return self.question or "What does the difference between the arms do?"
+
+    @property
+    def leads(self) -> Sequence[Lead]:
+        """The treatment, and the lines for who must decide."""
+        return [Lead("Treatment", self.treatment), Lead("To decide", self.decisions, "decision")]
+
 
 def report_of(place: Path) -> Report:
     """Analyses a study and writes nothing.
@@ -110,7 +114,7 @@ def report_of(place: Path) -> Report:
 def _banners(findings: Findings) -> list[Banner]:
     found = []
     costs, progress = findings.costs, findings.progress
-    if findings.wholly_simulated and costs.calls:
+    if findings.wholly_simulated and costs.answered:
         words = (
             "No language model wrote these replies or verdicts. The figures measure "
             "nothing but the simulation."
@@ -118,7 +122,7 @@ def _banners(findings: Findings) -> list[Banner]:
         found.append(Banner("SIMULATED", words))
     elif findings.simulated:
         words = (
-            f"{costs.simulated:,} of {costs.calls:,} replies were written by no language "
+            f"{costs.simulated:,} of {costs.answered:,} replies were written by no language "
             f"model ({costs.simulated_judging:,} of them verdicts of judges)."
         )
         found.append(Banner("PARTLY SIMULATED", words))

@@ -19,22 +19,27 @@ from orglab.results.report.wording import (
     time,
 )
 
-__all__ = ["costs_part", "total_words"]
+__all__ = ["cost_words", "costs_part", "total_words"]
 
 
 def total_words(findings: Findings) -> str:
     """What the whole study cost, in a few words."""
-    total = findings.costs.total
+    return cost_words(findings.costs)
+
+
+def cost_words(costs: Costs) -> str:
+    """The same of costs alone."""
+    total = costs.total
     cost = (
         money(total.cost)
         if total.cost is not None
         else f"over {money(total.usd)} (some prices unknown)"
     )
     words = f"{cost} and {total.tokens:,} tokens"
-    judging = sum(arm.judging.tokens for arm in findings.costs.arms.values())
+    judging = sum(arm.judging.tokens for arm in costs.arms.values())
     if judging:
         words += f", {percent(judging / max(total.tokens, 1))} of them for judging"
-    if findings.costs.between_arms:
+    if costs.between_arms:
         shared = total.shared_tokens - total.kept_tokens
         words += f"; {shared:,} tokens were shared between arms and paid once"
     if total.kept_calls:
