@@ -108,7 +108,10 @@ def _repairs(calls: Sequence[CallRecord]) -> int:
 def _simulated(calls: Sequence[CallRecord]) -> Score:
     if not calls:
         return Score(name="simulated", value=None, scale="ratio", reason="no call was made")
-    share = sum(call.simulated for call in calls) / len(calls)
+    replies = [call for call in calls if call.error is None or call.served]
+    if not replies:
+        return Score(name="simulated", value=None, scale="ratio", reason="no call was answered")
+    share = sum(call.simulated for call in replies) / len(replies)
     return _score("simulated", share, "ratio")
 
 

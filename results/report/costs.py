@@ -103,6 +103,7 @@ class Costs:
         arms: By arm, in the plan's order.
         roles: Every role that spoke in any arm, in order of its tokens.
         simulated: Calls that no language model answered.
+        answered: Calls that were answered; a reply that could not be read is one.
         calls: All calls.
         simulated_judging: Calls of judges that no language model answered.
     """
@@ -110,6 +111,7 @@ class Costs:
     arms: Mapping[str, ArmCosts]
     roles: Sequence[str]
     simulated: int
+    answered: int
     calls: int
     simulated_judging: int
 
@@ -137,7 +139,7 @@ SELECT run, role, purpose='judge' AS judging, superseded>0 AS aside,
   SUM(shared) AS shared_calls, SUM(shared*(tokens_input+tokens_output)) AS shared_tokens,
   TOTAL(shared*cost_usd) AS shared_usd, SUM(kept) AS kept_calls,
   SUM(kept*(tokens_input+tokens_output)) AS kept_tokens, TOTAL(kept*cost_usd) AS kept_usd,
-  SUM(simulated) AS simulated
+  SUM(simulated) AS simulated, SUM(error IS NULL OR served<>'') AS answered
 FROM (SELECT *, attempts=0 AND error IS NULL AS shared,
   attempts=0 AND error IS NULL AND json_extract(reply, '$.kept') IS NOT NULL AS kept FROM calls)
 GROUP BY run, role, judging, aside ORDER BY run, role
@@ -150,7 +152,7 @@ def read_costs(reader: Reader, tables: Tables, arms: Sequence[str]) -> Costs:
     for run in tables.rows.values():
         found[run.arm].runs += 1
     numbers = tables.numbers
-    simulated = judging = calls = 0
+    simulated = answered = judging = calls = 0
     for row in reader.rows(_SQL):
         if row["run"] not in numbers:
             continue
@@ -158,11 +160,13 @@ def read_costs(reader: Reader, tables: Tables, arms: Sequence[str]) -> Costs:
         _place(found[numbers[row["run"]].arm], row["role"], row["judging"], row["aside"]).add(use)
         calls += row["calls"]
         simulated += row["simulated"]
+        answered += row["answered"]
         judging += row["simulated"] if row["judging"] else 0
     return Costs(
         arms=found,
         roles=_by_tokens(found.values()),
         simulated=simulated,
+        answered=answered,
         calls=calls,
         simulated_judging=judging,
     )

@@ -107,7 +107,7 @@ class Findings:
     @property
     def wholly_simulated(self) -> bool:
         """No reply was written by a language model."""
-        return self.costs.simulated == self.costs.calls
+        return self.costs.simulated == self.costs.answered
 
 
 def read_findings(place: Path) -> Findings:

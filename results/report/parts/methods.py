@@ -58,7 +58,7 @@ def _design(findings: Findings) -> Iterator[str]:
         who = (
             "All replies were"
             if findings.wholly_simulated
-            else f"{findings.costs.simulated:,} of {findings.costs.calls:,} replies were"
+            else f"{findings.costs.simulated:,} of {findings.costs.answered:,} replies were"
         )
         yield f"{who} written by simulated models, not by language models."
 
