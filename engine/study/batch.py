@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from orglab.engine.graph.money import unbounded_models
 from orglab.engine.graph.team import Team
 from orglab.engine.run.desk import Desks
 from orglab.engine.run.identity import digest, draw
@@ -21,6 +22,7 @@ from orglab.engine.study.budget import Budget
 from orglab.engine.study.gate import Gate, Interrupted
 from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
+from orglab.engine.study.ready import unbounded_judges
 from orglab.engine.study.sharing import sharing_of
 from orglab.engine.study.units import unit_content
 from orglab.engine.tools.sources import Sources
@@ -33,7 +35,16 @@ from orglab.results.run_journal import Tally as RunTally
 from orglab.results.spending import spending
 from orglab.results.store import Store
 
-__all__ = ["Arm", "Batch", "Planned", "Progress", "Tally", "run_batch", "run_id"]
+__all__ = [
+    "Arm",
+    "Batch",
+    "Planned",
+    "Progress",
+    "Tally",
+    "refuse_unbounded",
+    "run_batch",
+    "run_id",
+]
 
 JSON: TypeAlias = Any
 MOST_AT_ONCE = 64
@@ -214,8 +225,9 @@ async def run_batch(
 
     Raises:
         StoreError: The store cannot be written; nothing that is not durable was acted on.
-        ValueError: A model's entry is wrong, in words.
+        ValueError: A model's entry is wrong, or money is limited and a model has no largest cost.
     """
+    refuse_unbounded(batch)
     token = vectors_file.set(store.path.parent / "vectors.duckdb")
     try:
         return await _Batch(batch, store, progress or _quiet, stop or asyncio.Event()).run()
@@ -238,6 +250,26 @@ def _room(batch: Batch) -> int:
         kind: Provider | type[Provider] = given or load_plugin("orglab.providers", model.provider)
         slots += model.max_concurrency or kind.default_concurrency
     return max(1, min(MOST_AT_ONCE, RUNS_A_SLOT * slots))
+
+
+def refuse_unbounded(batch: Batch) -> None:
+    """Refuses a limit of money over models of which nobody knows what a call may cost.
+
+    Raises:
+        ValueError: There are such; all of them.
+    """
+    if batch.max_cost is None:
+        return
+    found: dict[str, None] = {}
+    for arm in batch.arms:
+        found |= dict.fromkeys(unbounded_models(arm.team.topology))
+        found |= dict.fromkeys(unbounded_judges(arm.team))
+    if found:
+        raise ValueError(
+            "a limit of money needs to know the most that a call may cost, and these models have no "
+            f"`price` or no `params.max_output_tokens`: {', '.join(found)}. Write them into the spec "
+            "or into a catalogue for --models; `orglab models FILE` shows what is known."
+        )
 
 
 def _budget(limit: float | None, store: Store) -> Budget | None:

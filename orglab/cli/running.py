@@ -16,7 +16,7 @@ from orglab.cli.reporting import tell_report
 from orglab.cli.stopping import stop_on_interrupt
 from orglab.cli.values import MOST_SEED, Cache, Trust
 from orglab.cli.work import Wish, work_of
-from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
+from orglab.engine.study.batch import Batch, Progress, Tally, refuse_unbounded, run_batch
 from orglab.engine.study.budget import Budget
 from orglab.engine.study.frozen_tools import refuse_changed_tools
 from orglab.engine.study.session import fresh_folder, in_here
@@ -38,7 +38,8 @@ REASONS = 3
 
 
 Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, a sweep, or two teams.")
+    list[Path],
+    typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, a sweep, or two teams."),
 ]
 Inputs = Annotated[
     list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
@@ -109,6 +110,7 @@ def run(
         max_cost=max_cost,
         kept=kept_calls_file(folder) if cache else None,
     )
+    refuse_unbounded(batch)
     console = Console()
     for line in work.words:
         console.print(visible(line), markup=False, highlight=False)
