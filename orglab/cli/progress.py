@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from orglab.engine.study.batch import Progress, Tally
+from orglab.providers.human_terminal import paused_by
 
 __all__ = ["progress_of"]
 
@@ -30,13 +32,23 @@ def progress_of(console: Console, name: str) -> Iterator[Progress]:
         TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=console, transient=True) as bar:
+    with Bar(*columns, console=console, transient=True) as bar, paused_by(partial(_paused, bar)):
         task = bar.add_task(name, total=None, words="")
 
         def move(tally: Tally) -> None:
             bar.update(task, total=tally.planned, completed=tally.done, words=_words(tally))
 
         yield move
+
+
+@contextmanager
+def _paused(bar: Bar) -> Iterator[None]:
+    """The bar is away while a person is asked at the same terminal."""
+    bar.stop()
+    try:
+        yield
+    finally:
+        bar.start()
 
 
 class _Lines:

@@ -8,6 +8,8 @@ from contextlib import suppress
 
 from rich.console import Console
 
+from orglab.providers.human_terminal import hang_up
+
 __all__ = ["stop_on_interrupt"]
 
 
@@ -19,6 +21,7 @@ def stop_on_interrupt(console: Console) -> asyncio.Event:
     def ask_to_stop() -> None:
         loop.remove_signal_handler(signal.SIGINT)
         stop.set()
+        hang_up()  # a person at the terminal is not waited for
         console.print("Waiting for calls under way, to keep their replies; Ctrl-C again: at once.")
 
     with suppress(NotImplementedError):  # Windows: there Ctrl-C ends the process at once
