@@ -18,6 +18,9 @@ __all__ = ["ANSWER_CHARACTERS", "action_schema", "read_action", "with_actions", 
 ANSWER_CHARACTERS = 2000
 """Longest answer in free text beside tools, in characters: a grammar needs a bound."""
 
+# Some servers' grammars let a text hold a bare line break; whoever reads the answer judges that.
+_LENIENT = json.JSONDecoder(strict=False)
+
 _INTRODUCTION = """\
 Reply with one JSON object: {"tool": NAME, "arguments": {...}} to use a tool, \
 or {"answer": ...} to finish.
@@ -85,7 +88,7 @@ def read_action(completion: Completion, request: Request) -> Completion:
 
 
 def _called(completion: Completion, request: Request, members: Mapping[str, str]) -> Completion:
-    name = json.loads(members["tool"])
+    name = _LENIENT.decode(members["tool"])
     call = ToolCall(
         id=f"call-{request.labels.visit}-{request.labels.call}",
         name=name if isinstance(name, str) else members["tool"],
@@ -96,14 +99,14 @@ def _called(completion: Completion, request: Request, members: Mapping[str, str]
 
 
 def _answer(raw: str, request: Request) -> str:
-    value = json.loads(raw)
+    value = _LENIENT.decode(raw)
     return value if request.schema is None and isinstance(value, str) else raw
 
 
 def written_members(text: str) -> dict[str, str]:
     """The members of one JSON object, each value as it was written; {} for anything else."""
     try:
-        if not isinstance(json.loads(text), dict):
+        if not isinstance(_LENIENT.decode(text), dict):
             return {}
         pairs = list(_written(text))
     except (ValueError, RecursionError):
@@ -114,15 +117,14 @@ def written_members(text: str) -> dict[str, str]:
 
 def _written(text: str) -> Iterator[tuple[str, str]]:
     """Name and raw value of each member of an object that is known to parse."""
-    decoder = json.JSONDecoder()
     at = text.index("{") + 1
     while True:
         at = _skip(text, at, ",")
         if text[at] == "}":
             return
-        name, at = decoder.raw_decode(text, at)
+        name, at = _LENIENT.raw_decode(text, at)
         begin = _skip(text, at, ":")
-        _, at = decoder.raw_decode(text, begin)
+        _, at = _LENIENT.raw_decode(text, begin)
         yield name, text[begin:at]
 
 

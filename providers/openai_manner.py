@@ -39,7 +39,11 @@ _STRUCTURE: Final = re.compile(
     r"response_?format|json_?schema|json mode|structured output|grammar|schema|response mime type",
     re.IGNORECASE,
 )
-_ONE_SCHEMA: Final = re.compile(r"invalid schema|grammar|conver[ts]", re.IGNORECASE)
+_ONE_SCHEMA: Final = re.compile(
+    r"invalid schema|\bstrict|grammar|schema conversion|convert|additionalproperties|keyword"
+    r"|\brequired\b|not permitted",
+    re.IGNORECASE,
+)
 _TOOLS: Final = re.compile(r"\btools?\b|tool[ _](?:use|call|choice)|function", re.IGNORECASE)
 _FUNCTION_SCHEMA: Final = re.compile(r"schema for function", re.IGNORECASE)
 
@@ -145,12 +149,13 @@ def _structure_refused(
     if now is Structure.WORDS:
         return None
     strict = bool(body["response_format"].get("json_schema", {}).get("strict"))
+    one_schema = bool(_ONE_SCHEMA.search(named))
     following = Structure(now + 1)
-    if now is Structure.STRICT and not strict:
-        following = Structure.OBJECT_SCHEMA  # it was sent as SCHEMA already
+    if now is Structure.STRICT and not (strict and one_schema):
+        following = Structure.OBJECT_SCHEMA  # less strict is the same form, or was sent already
     if following is Structure.OBJECT_SCHEMA and manner.vendor:
         following = Structure.OBJECT
-    if strict or _ONE_SCHEMA.search(named):
+    if one_schema:
         manner.schemas[dumps(schema)] = following
     else:
         manner.structure = following

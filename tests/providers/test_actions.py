@@ -201,3 +201,10 @@ def test_where_the_model_must_answer_the_introduction_stays_the_same() -> None:
     assert len(schema["anyOf"]) == 1
     done = read_action(Completion(text='{"answer": "fine"}'), bound)
     assert done.text == "fine"
+
+
+def test_a_bare_line_break_in_a_text_does_not_hide_the_action() -> None:
+    """Grammars of some servers allow one; the answer is passed on as it was written."""
+    request = Request(model="m", messages=(), tools=(HEAD,), schema={"type": "object"})
+    text = '{"answer": {"insight": "one\ntwo"}}'
+    assert read_action(Completion(text=text), request).text == '{"insight": "one\ntwo"}'
