@@ -13,10 +13,11 @@ from typing import Annotated
 import typer
 
 from orglab.cli.again import evaluate, explain
-from orglab.cli.author import check, graph, models, new, render, schema
+from orglab.cli.author import check, graph, new, render, schema
 from orglab.cli.compare import compare
 from orglab.cli.differing import GATE, diff
 from orglab.cli.look import export, show
+from orglab.cli.models import models
 from orglab.cli.plan import plan
 from orglab.cli.powering import power_of
 from orglab.cli.reporting import report

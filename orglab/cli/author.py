@@ -1,4 +1,4 @@
-"""Commands for authors of specs: check, graph, render, schema, new, models."""
+"""Commands for authors of specs: check, graph, render, schema, new."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from orglab.cli.differing import GATE
 from orglab.cli.values import MOST_SEED, Trust, overrides_of
@@ -32,10 +30,9 @@ from orglab.engine.study.ready import evaluator_problems
 from orglab.engine.study.render import rendered_prompts
 from orglab.engine.study.session import load_team, units_of
 from orglab.engine.study.sweep import check_sweep, load_sweep
-from orglab.providers.registry import plugin_names, plugin_version
 from orglab.results.plain import visible
 
-__all__ = ["check", "graph", "models", "new", "render", "schema"]
+__all__ = ["check", "graph", "new", "render", "schema"]
 
 JSON: TypeAlias = Any
 
@@ -191,24 +188,3 @@ def new(
     typer.echo(f"{path} written. Next:")
     typer.echo(f"  orglab check {path}")
     typer.echo(f'  orglab run {path} --input topic="the case for small teams"')
-
-
-def models(
-    file: Annotated[
-        Path | None, typer.Argument(help="A spec: its models are shown as well.")
-    ] = None,
-) -> None:
-    """Shows which providers are installed, and the models of a spec."""
-    shown = load_team(file).topology.models if file is not None else {}
-    console = Console()
-    providers = Table("provider", "brought by", title="Providers", title_justify="left")
-    for name in plugin_names("orglab.providers"):
-        providers.add_row(name, plugin_version("orglab.providers", name))
-    console.print(providers)
-    if file is None:
-        return
-    table = Table("alias", "provider", "model", "parameters", title="Models", title_justify="left")
-    for alias, model in shown.items():
-        cells = (alias, model.provider, model.model, json.dumps(dict(model.params)))
-        table.add_row(*[Text(visible(cell)) for cell in cells])  # a stranger's: no markup
-    console.print(table)
