@@ -1,0 +1,156 @@
+"""Money as a hard limit: of a study at any number of calls at once, and of a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orglab.engine.graph.team import Team
+from orglab.engine.run.run import Unit
+from orglab.engine.study.batch import Arm, Batch, Tally, run_batch
+from orglab.providers.base import Completion, Provider, Request, TokenUsage, Unavailable
+from orglab.results.reader import Reader
+from orglab.results.spending import spending
+from orglab.results.store import Store
+
+TEAM = """\
+kind: topology
+version: 1
+name: priced
+inputs: {topic: {type: string}}
+models:
+  worker:
+    provider: scripted
+    file: replies.jsonl
+    price: {input: 1.0, output: 10.0}
+    params: {max_output_tokens: 50}
+    max_concurrency: 64
+roles:
+  left: {}
+  right: {}
+  last: {}
+links:
+  - {from: left, to: last, kind: forward}
+  - {from: right, to: last, kind: forward}
+output: last
+"""
+LIMIT = 0.03
+
+
+class Priced(Provider):
+    """Counts what it is asked, and bills a part of what a call can cost at most."""
+
+    free = False
+
+    def __init__(self, fault: Callable[[Request], bool] = lambda _: False) -> None:
+        self.billed = 0.0
+        self.asked: list[str] = []
+        self._fault = fault
+
+    @classmethod
+    def from_spec(cls, model: str, options: Any) -> Priced:
+        raise NotImplementedError
+
+    async def complete(self, request: Request) -> Completion:
+        self.asked.append(request.identity)
+        await asyncio.sleep(0)
+        draw = int(request.identity[:6], 16) / 16**6
+        usage = TokenUsage(input=20 + int(draw * 60), output=int(draw * 50))
+        if self._fault(request):
+            raise Unavailable("the line went dead", cut=True)
+        self.billed += (usage.input * 1.0 + usage.output * 10.0) / 1e6
+        return Completion(text=f"by {request.labels.copy}", usage=usage)
+
+
+def _batch(team: Team, provider: Provider, limit: float | None, at_once: int = 8) -> Batch:
+    units = [Unit(id=f"u{n}", inputs={"topic": f"topic {n}"}, index=n) for n in range(60)]
+    return Batch(
+        arms=[Arm.alone(team)],
+        units=units,
+        at_once=at_once,
+        providers={"*": provider},
+        max_cost=limit,
+    )
+
+
+async def _run(folder: Path, batch: Batch) -> Tally:
+    store = Store(folder)
+    try:
+        return await run_batch(batch, store)
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("at_once", [1, 8, 64])
+async def test_a_budget_holds_at_any_number_at_once_and_goes_on_with_more(
+    tmp_path: Path, team: Callable[..., Team], at_once: int
+) -> None:
+    """The limit is never overrun; what was paid for is not asked again when there is more money."""
+    loaded, provider = team(TEAM), Priced()
+    tally = await _run(tmp_path / "s", _batch(loaded, provider, LIMIT, at_once))
+    assert tally.budget is not None
+    assert tally.budget.reached
+    assert 0.9 * LIMIT < provider.billed <= LIMIT
+    with Reader(tmp_path / "s") as reader:
+        assert spending(reader).paid_usd == pytest.approx(provider.billed)
+        assert not spending(reader).cut
+    again = await _run(tmp_path / "s", _batch(loaded, provider, LIMIT, at_once))
+    assert again.budget is not None
+    assert again.budget.reached
+    assert provider.billed <= LIMIT
+    done = await _run(tmp_path / "s", _batch(loaded, provider, 1.0, at_once))
+    assert done.budget is not None
+    assert not done.budget.reached
+    assert done.done == 60
+    assert len(set(provider.asked)) == len(provider.asked) == 180
+    assert done.budget.spent == pytest.approx(provider.billed)
+
+
+async def test_cut_calls_count_as_the_most_they_can_cost(
+    tmp_path: Path, team: Callable[..., Team]
+) -> None:
+    """A request that broke off may have been billed: it is listed, and its reserve stays taken."""
+    broken = Priced(lambda request: request.labels.unit in ("u3", "u5"))
+    tally = await _run(tmp_path / "s", _batch(team(TEAM), broken, 1.0))
+    assert tally.budget is not None
+    with Reader(tmp_path / "s") as reader:
+        found = spending(reader)
+    assert {(cut.unit, cut.requests, cut.killed) for cut in found.cut} == {
+        ("u3", 1, False),
+        ("u5", 1, False),
+    }
+    assert len(found.cut) == 4  # left and right of each
+    assert tally.budget.unknown == pytest.approx(found.reserved_usd)
+    assert found.reserved_usd > 4 * 50 * 10.0 / 1e6
+
+
+async def test_without_a_price_a_budget_is_refused(
+    tmp_path: Path, team: Callable[..., Team]
+) -> None:
+    """Nobody can keep a limit over calls that may cost anything."""
+    endless = team(TEAM.replace("max_output_tokens: 50", "temperature: 0.5"))
+    with pytest.raises(ValueError, match=r"`params\.max_output_tokens`: worker"):
+        await _run(tmp_path / "s", _batch(endless, Priced(), 1.0))
+
+
+async def test_the_limit_of_a_run_is_hard_over_turns_side_by_side(
+    tmp_path: Path, team: Callable[..., Team]
+) -> None:
+    """Roles of one tick share what is left, in declared order; none looks at what another used."""
+    loaded = team(TEAM + "limits: {cost_usd: 0.0012}\n")
+    provider = Priced()
+    batch = _batch(loaded, provider, None)
+    await _run(tmp_path / "s", replace(batch, units=batch.units[:20]))
+    with Reader(tmp_path / "s") as reader:
+        runs = list(reader.runs())
+        costs = [reader.record(run.id) for run in runs]
+    assert {run.status for run in runs} == {"stopped"}
+    assert {run.reason for run in runs} == {"cost_usd"}
+    for record in costs:
+        assert sum(call.cost_usd or 0 for call in record.calls) <= 0.0012
+        assert {call.role for call in record.calls} <= {"left", "right"}
