@@ -19,7 +19,7 @@ from orglab.providers.anthropic_stream import Gathered
 from orglab.providers.base import ProviderError, QuotaExhausted, Unavailable
 from orglab.providers.hosted import Account
 from orglab.providers.hosted_faults import ServerWords, body_fault, sdk_fault, words_of_sdk
-from orglab.providers.hosted_http import CONNECT_SECONDS, open_http
+from orglab.providers.hosted_http import open_http
 
 __all__ = ["Refused", "Sender"]
 
@@ -57,13 +57,14 @@ class Sender:
             account: The server and its key.
         """
         self._account = account
+        http = open_http(anthropic.DefaultAsyncHttpxClient)
         self._client = anthropic.AsyncAnthropic(
             api_key=account.sent_key,
             base_url=account.base_url,
             max_retries=0,
-            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+            timeout=http.timeout,
             open_telemetry=False,
-            http_client=open_http(),
+            http_client=http,
         )
         if account.base_url != OWN_URL:
             self._client._custom_headers = {}  # noqa: SLF001 - of the environment, for Anthropic alone

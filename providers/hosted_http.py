@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # the SDKs are optional, and so is what they rest on
     import httpx2
 
-__all__ = ["CONNECT_SECONDS", "open_http"]
+__all__ = ["open_http"]
 
 CONNECT_SECONDS: Final = 30.0
 """Seconds to reach a server; all else waits as long as the caller does."""
 
 
-def open_http() -> httpx2.AsyncClient:
-    """A client with as many connections as there are calls, that follows no server elsewhere."""
+def open_http(kind: Callable[..., httpx2.AsyncClient] | None = None) -> httpx2.AsyncClient:
+    """A client with as many connections as there are calls, that follows no server elsewhere.
+
+    Args:
+        kind: An SDK's own class of clients, which sets up the sockets; None: the plain one.
+    """
     import httpx2
 
-    return httpx2.AsyncClient(
+    make = kind or httpx2.AsyncClient
+    return make(
         timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         follow_redirects=False,

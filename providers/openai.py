@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import ssl
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from orglab.providers.actions import read_action
 from orglab.providers.base import JSON, Completion, Provider, ProviderError, Request, Unavailable
 from orglab.providers.hosted import Account, open_account
 from orglab.providers.hosted_faults import ServerWords, sdk_fault, words_of_sdk
+from orglab.providers.hosted_http import open_http
 from orglab.providers.hosted_reach import server_words
 from orglab.providers.openai_body import PARAMETERS, asked_as, body_of, held, notes_of
 from orglab.providers.openai_manner import Manner, Structure, ToolManner, learn
@@ -38,7 +37,6 @@ OWN_VARIABLE: Final = "OPENAI_API_KEY"
 MOST_ATTEMPTS: Final = 8
 """Ways of asking that one request may try; each refusal settles one for all later requests."""
 
-_CONNECT_SECONDS: Final = 30.0
 _OPTIONS: Final = frozenset({"api_key_env", "base_url", "stream", "structure", "tool_calls"})
 _STRUCTURES: Final[Mapping[str, Structure]] = {
     "json_schema": Structure.STRICT,
@@ -215,34 +213,21 @@ class OpenAIProvider(Provider):
 
 def _client(account: Account) -> AsyncOpenAI:
     """A client without retries and deadlines, which are the caller's, that goes nowhere else."""
-    import httpx2
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-    timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
-    http = DefaultAsyncHttpxClient(
-        timeout=timeout, limits=limits, follow_redirects=False, verify=_tls()
-    )
+    http = open_http(DefaultAsyncHttpxClient)
     client = AsyncOpenAI(
         api_key=account.sent_key,
         admin_api_key="",  # else read from the environment, as the next ones are
         base_url=account.base_url,
         max_retries=0,
-        timeout=timeout,
+        timeout=http.timeout,
         http_client=http,
     )
     if account.base_url != OWN_URL:
         client.organization = client.project = None
         client._custom_headers = {}  # noqa: SLF001 - OPENAI_CUSTOM_HEADERS are for OpenAI alone
     return client
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """One for all clients: reading the certificates takes longer than all else."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
 
 
 def _manner(account: Account, model: str, options: Mapping[str, JSON]) -> Manner:
