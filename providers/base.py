@@ -21,6 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
 __all__ = [
@@ -359,6 +360,14 @@ class Provider(ABC):
         Raises:
             ProviderError: The call gave no answer.
         """
+
+    @classmethod
+    def weights(cls, model: str, options: Mapping[str, JSON]) -> Path | None:  # noqa: ARG003 - the port's
+        """The file of weights that an entry means; None where there is none on this machine.
+
+        Its content is part of what a spec and a call are known by.
+        """
+        return None
 
     def account(self) -> str | None:
         """What a server counts our calls by: its address and the variable that holds the key.

@@ -91,6 +91,14 @@ class LlamaProvider(Provider):
         )
         return cls(model or path.name, settings)
 
+    @classmethod
+    def weights(cls, model: str, options: Mapping[str, JSON]) -> Path | None:
+        """The GGUF file, where it is there."""
+        try:
+            return local_weights(str(options.get("file") or model))
+        except ValueError:
+            return None
+
     async def complete(self, request: Request) -> Completion:
         """Computes one reply, held to the request's schema by a grammar.
 

@@ -14,6 +14,7 @@ from orglab.providers.caller import Caller, LimitChange, Lines
 from orglab.providers.default_prices import default_price
 from orglab.providers.pricing import Price, cost, most_cost
 from orglab.providers.registry import load_plugin
+from orglab.providers.weights import weights_digest
 
 __all__ = ["Desk", "Desks", "Seat"]
 
@@ -107,7 +108,7 @@ class Desk:
                 provider=model.provider,
                 model=model.model,
                 base_url=str(model.options.get("base_url", "")),
-                options=_known_by(model),
+                options=_known_by(model, type(provider)),
                 params=model.params,
             ),
         )
@@ -130,16 +131,19 @@ class Desk:
         self._made.clear()
 
 
-def _known_by(model: Model) -> dict[str, object]:
+def _known_by(model: Model, provider: type[Provider]) -> dict[str, object]:
     """Options as they count in a call's identity, which holds no place on this machine.
 
-    Weights count by the name that the author wrote, other files by their content; the variable
-    that holds a key counts for nothing. Planted faults count: arms that differ in them share no reply.
+    Files count by their content, weights (which have the name that the author wrote beside it) too;
+    the variable that holds a key counts for nothing. Planted faults count: arms that differ in them share no reply.
     """
     known = {name: value for name, value in model.options.items() if name != "api_key_env"}
+    weights = provider.weights(model.model, model.options)
+    if weights is not None:
+        known["weights"] = weights_digest(weights)
     for name in _FILES & known.keys():
         file = Path(str(known[name]))
-        if model.model.endswith(".gguf") and name == "file":
+        if name == "file" and (weights is not None or model.model.endswith(".gguf")):
             del known[name]
         elif file.is_file():
             known[name] = content_hash(file)

@@ -19,10 +19,10 @@ from orglab.engine.spec.json_schema import schema_problems
 from orglab.engine.spec.marks import Mark, Marks, Place
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.names import maps, name_problems
-from orglab.engine.spec.normal import normal_form
+from orglab.engine.spec.normal import normal_form, used_models, weights_key
 from orglab.engine.spec.override import apply_overrides
 from orglab.engine.spec.patch import patched
-from orglab.engine.spec.plugins import WEIGHTS, PluginCheck, evaluator_places, spread
+from orglab.engine.spec.plugins import WEIGHTS, PluginCheck, evaluator_places, spread, weights_file
 from orglab.engine.spec.schema import KINDS
 from orglab.engine.spec.shape import shape_problems
 from orglab.engine.spec.sound import sound_parts
@@ -41,6 +41,7 @@ from orglab.engine.spec.teams import (
     written_team,
 )
 from orglab.engine.spec.words import did_you_mean, got, quoted
+from orglab.providers.weights import weights_digest
 
 __all__ = ["Loaded", "load", "load_text"]
 
@@ -363,18 +364,33 @@ class _Loading:
         normal = normal_form(
             data, name=self.stem, files={**files, **hashes}, served=self.plugins.served
         )
+        if not loaded.problems:
+            normal["files"] |= self._weights(normal)
         loaded.normal = None if loaded.problems else normal
-        loaded.topology = build(normal, self.sources.folder.resolve(), teams)
+        topology = build(normal, self.sources.folder.resolve(), teams)
+        loaded.topology = replace(topology, trusted=self.trust)
 
     def _hashes(self, loaded: Loaded) -> dict[str, str]:
         found: dict[str, str] = {}
         for path, file in self.plugins.files.items():
-            if file.name.endswith(WEIGHTS):
-                continue
+            if path[0] == "models" and (path[-1] == "model" or file.name.endswith(WEIGHTS)):
+                continue  # below
             try:
-                found[self._relative(file)] = content_hash(file)
-            except FileRefused as refused:
+                name, large = self._relative(file), file.name.endswith(WEIGHTS)
+                found[name] = weights_digest(file) if large else content_hash(file)
+            except (FileRefused, OSError) as refused:
                 loaded.problems.append(Problem(path=path, wrong=str(refused)))
+        return found
+
+    def _weights(self, normal: Mapping[str, JSON]) -> dict[str, str]:
+        """Digests of the weights of models in use, where they are on this machine."""
+        found: dict[str, str] = {}
+        for model in used_models(normal).values():
+            file, name = model.get("file"), model["model"]
+            options = {"file": str(self.sources.folder.resolve() / file)} if file else {}
+            weights = weights_file(model["provider"], name, options)
+            if weights is not None:
+                found[weights_key(file or name)] = weights_digest(weights)
         return found
 
 

@@ -16,7 +16,7 @@ from orglab.engine.spec.extension import link_id
 from orglab.engine.spec.names import meaningless
 from orglab.engine.spec.schema import definition
 
-__all__ = ["canonical", "model_form", "normal_form", "topology_hash"]
+__all__ = ["canonical", "model_form", "normal_form", "topology_hash", "used_models", "weights_key"]
 
 JSON: TypeAlias = Any
 
@@ -54,7 +54,8 @@ def normal_form(
         data: The document: extended, texts put in, evaluators spread out, paths relative to its
             folder.
         name: Its name where it has none.
-        files: SHA-256 of each data file that a setting names, by that path.
+        files: SHA-256 of each data file that a setting names, by that path; a digest of each
+            file of weights, by ``weights_key``.
         served: What each source of tools said, by its name in ``tools``.
     """
     models = data.get("models", {})
@@ -263,7 +264,7 @@ def topology_hash(normal: Mapping[str, JSON]) -> str:
     told = {
         "hash": 1,
         "inputs": normal["inputs"],
-        "models": _hashed_models(normal, pools),
+        "models": _hashed_models(normal),
         "pools": {name: _told(normal["pools"][name]) for name in pools},
         "tools": {name: _told(tool) for name, tool in normal["tools"].items()},
         "roles": [[name, _told_role(role, normal)] for name, role in normal["roles"].items()],
@@ -313,19 +314,33 @@ def _used_pools(normal: Mapping[str, JSON]) -> list[str]:
     return [name for name in normal["pools"] if name in used]
 
 
-def _hashed_models(normal: Mapping[str, JSON], pools: list[str]) -> dict[str, JSON]:
+def used_models(normal: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The models that a role, a pool in use or a check names."""
+    pools = _used_pools(normal)
     used = {role.get("model") for role in normal["roles"].values() if _is_alias(role.get("model"))}
     used.update(alias for name in pools for alias in normal["pools"][name]["members"])
     used.update(_texts([link.get("trigger") for link in normal["links"]]))
+    return {alias: model for alias, model in normal["models"].items() if alias in used}
+
+
+def _hashed_models(normal: Mapping[str, JSON]) -> dict[str, JSON]:
     return {
-        alias: _hashed_model(model) for alias, model in normal["models"].items() if alias in used
+        alias: _hashed_model(model, normal["files"]) for alias, model in used_models(normal).items()
     }
 
 
-def _hashed_model(model: Mapping[str, JSON]) -> dict[str, JSON]:
+def weights_key(name: str) -> str:
+    """The name in ``files`` of a model's weights."""
+    return f"weights:{name}"
+
+
+def _hashed_model(model: Mapping[str, JSON], files: Mapping[str, str]) -> dict[str, JSON]:
     found = {key: value for key, value in _told(model).items() if key not in _UNHASHED}
-    if model["model"].endswith(".gguf"):
-        found.pop("file", None)  # weights count by the name that the author wrote
+    weights = files.get(weights_key(model.get("file") or model["model"]))
+    if weights is not None:
+        found["weights"] = weights
+    if weights is not None or model["model"].endswith(".gguf"):
+        found.pop("file", None)  # where they lie is no part of them; the name that was written is
     return found
 
 

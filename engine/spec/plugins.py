@@ -25,6 +25,8 @@ from orglab.engine.spec.served import (
 from orglab.engine.spec.source import Sources
 from orglab.engine.spec.words import did_you_mean, got
 from orglab.evaluators.base import OutputEvaluator
+from orglab.providers.base import Provider
+from orglab.providers.hosted import key_risk
 from orglab.providers.registry import Group, load_plugin, plugin_names
 from orglab.providers.tool_source import ToolSource
 
@@ -36,6 +38,7 @@ __all__ = [
     "is_template",
     "named_files",
     "spread",
+    "weights_file",
 ]
 
 JSON: TypeAlias = Any
@@ -50,7 +53,7 @@ _WORDS: Mapping[Group, str] = {
 }
 
 WEIGHTS = ".gguf"
-"""How a file of model weights ends. Weights count by name: they are too large to be hashed."""
+"""How a file of model weights ends."""
 
 _OF_PROVIDERS = frozenset({"file", "profile", "n_ctx", "n_threads", "chat_template"})
 """Options of shipped providers that the schema describes for editors."""
@@ -112,6 +115,12 @@ def spread(item: JSON) -> tuple[str, JSON] | None:
         name, value = next(iter(item.items()))
         return name, value
     return None
+
+
+def weights_file(provider: str, model: str, options: Mapping[str, JSON]) -> Path | None:
+    """The file of weights that an entry means; None where there is none on this machine."""
+    kind: type[Provider] = load_plugin("orglab.providers", provider)
+    return kind.weights(model, options)
 
 
 def named_files(settings: Mapping[str, JSON], hints: Mapping[str, Any]) -> list[str]:
@@ -245,6 +254,7 @@ class PluginCheck:
         if cls is None:
             return
         self._options(cls, model, path)
+        self._key(model, path)
         allowed = cls.parameters
         params = model.get("params")
         for name in params if isinstance(params, dict) and allowed is not None else ():
@@ -252,6 +262,13 @@ class PluginCheck:
                 wrong = f"`{model['provider']}` takes no parameter `{name}`"
                 cure = did_you_mean(name, sorted(allowed))
                 self._tell((*path, "params", name), wrong, cure=cure, at_key=True)
+
+    def _key(self, model: Mapping[str, JSON], path: SpecPath) -> None:
+        """A stranger's spec may not have the user's key sent to a stranger's server."""
+        typed = self.sources.origin(self.marks.value(path).file).typed
+        if not self.trust and not typed and (risk := key_risk(model)):
+            cure = "where you trust the spec add --trust, or give a catalogue of yours by --models"
+            self._tell((*path, "base_url"), risk, cure=cure)
 
     def _options(self, cls: type, model: Mapping[str, JSON], path: SpecPath) -> None:
         """Keys beyond those that every model has: by the provider's ``options``, if it has any."""
