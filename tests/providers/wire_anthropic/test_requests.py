@@ -299,3 +299,16 @@ async def test_where_it_is_lost_the_call_goes_on_without_reasoning(wire: Any, ma
     assert [body["thinking"]["type"] for body in wire.bodies] == ["enabled", "disabled"]
     assert (reply.text, reply.attempts) == ("7 it is", 2)
     assert reply.notes == ("no thinking in this call: what belongs to its tool calls is lost",)
+
+
+async def test_whether_the_server_answers_costs_nothing(
+    wire: Any, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its list of models is asked for, with the key, and nothing else."""
+    monkeypatch.setenv("SOME_KEY", "k-123456789")
+    wire.answer(made.Reply(body={"data": [{"type": "model", "id": "wire-model"}]}))
+    provider = wire.provider(api_key_env="SOME_KEY")
+    assert await provider.reachable("wire-model") == "answers, and has the model"
+    [call] = wire.server.calls
+    assert call.path == "/v1/models?limit=1000"
+    assert call.headers["authorization"] == "Bearer k-123456789"
