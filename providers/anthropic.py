@@ -19,7 +19,6 @@ from orglab.providers.anthropic_reply import completion_of
 from orglab.providers.anthropic_request import (
     OWN_URL,
     PARAMETERS,
-    SAMPLING_VERSION,
     Asking,
     Sent,
     schema_digest,
@@ -147,13 +146,6 @@ class AnthropicProvider(Provider):
     async def reachable(self, model: str) -> str:
         """Asks the server for its list of models, which costs nothing."""
         headers = {"x-api-key": self._account.sent_key, "anthropic-version": _VERSION}
-        return await server_words(self._account, "/v1/models?limit=1000", headers, model)
-
-    async def reachable(self, model: str) -> str:
-        """Whether the server answers, and knows the model; in words. It costs nothing."""
-        headers = {"anthropic-version": SAMPLING_VERSION}
-        if self._account.key:
-            headers["authorization"] = f"Bearer {self._account.key}"
         return await server_words(self._account, "/v1/models?limit=1000", headers, model)
 
     async def aclose(self) -> None:

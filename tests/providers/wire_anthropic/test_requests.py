@@ -311,4 +311,4 @@ async def test_whether_the_server_answers_costs_nothing(
     assert await provider.reachable("wire-model") == "answers, and has the model"
     [call] = wire.server.calls
     assert call.path == "/v1/models?limit=1000"
-    assert call.headers["authorization"] == "Bearer k-123456789"
+    assert call.headers["x-api-key"] == "k-123456789"
