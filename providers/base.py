@@ -220,6 +220,8 @@ class Labels:
         call: Which call of this turn it is, from 0 (after tool results and repairs it grows).
         earlier: The visit of each earlier call of this copy in the run, in order: with it a
             provider can tell what it answered before without keeping state.
+        within: For a role of a team within the team: the output that its run is to give, such as
+            ``lead@2``; role, copy and visit are then those of that run. "" else.
     """
 
     unit: str = ""
@@ -231,6 +233,7 @@ class Labels:
     reviewed: str | None = None
     call: int = 0
     earlier: tuple[int, ...] = ()
+    within: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,7 +22,7 @@ __all__ = [
 
 Names: TypeAlias = frozenset[str]
 
-ENTRY = frozenset({"copy", "kind", "link", "role", "text", "to", "value", "visit"})
+ENTRY = frozenset({"copy", "item", "kind", "link", "role", "text", "to", "value", "visit"})
 DIRECTIVE = frozenset({"action", "draft", "link", "reason", "suggestion", "superior"})
 
 ALWAYS = frozenset({"vars", "visit", "role", "copy", "sight", "tool"})

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from orglab.results.records import Output, Verdict
 
-__all__ = ["NOTHING", "Board", "Directive", "Entries", "Entry", "Post"]
+__all__ = ["NOTHING", "Board", "Directive", "Entries", "Entry", "Post", "readable"]
 
 JSON: TypeAlias = Any
+Part: TypeAlias = tuple[str, int] | None
+"""Of a list handed out item by item: its field, and which item, from 1."""
+
+
+def readable(value: JSON) -> str:
+    """An output as other roles read it: its text, or its JSON laid out."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +36,7 @@ class Entry:
         link: The link it came by, in an inbox; else "".
         visit: Which turn of the copy; 0 for verdicts.
         to: For a comment or directive: whom it addresses; else "".
+        item: Which item of the list that was handed out, from 1; 0 for a whole output.
     """
 
     kind: Literal["output", "comment", "directive"]
@@ -36,6 +47,7 @@ class Entry:
     link: str = ""
     visit: int = 0
     to: str = ""
+    item: int = 0
 
     def __str__(self) -> str:
         return self.text
@@ -130,6 +142,11 @@ class Board:
         self._by_output: dict[str, Post] = {}
         self._last: dict[str, str] = {}
         self.outputs: dict[str, Output] = {}
+        self._lent: dict[tuple[str, str, Part], Entry] = {}
+
+    def lend(self, output: str, link: str, part: Part, entry: Entry) -> None:
+        """Makes an entry from outside the run known, for inboxes alone."""
+        self._lent[output, link, part] = entry
 
     def post(self, output: Output) -> None:
         """Puts an output on the board."""
@@ -171,20 +188,18 @@ class Board:
                 self._last[copy] = post.output
                 return
 
-    def entry(self, output: str, link: str = "") -> Entry:
-        """The entry of an output, as it stands in an inbox."""
+    def entry(self, output: str, link: str = "", part: Part = None) -> Entry:
+        """The entry of an output, as it stands in an inbox: whole, or one item of a list in it."""
+        if self._lent and (lent := self._lent.get((output, link, part))) is not None:
+            return lent
         entry = self._by_output[output].entry
         if not link:
             return entry
-        return Entry(
-            kind="output",
-            role=entry.role,
-            copy=entry.copy,
-            text=entry.text,
-            value=entry.value,
-            visit=entry.visit,
-            link=link,
-        )
+        if part is None:
+            return replace(entry, link=link)
+        field, number = part
+        value = entry.value[field][number - 1]
+        return replace(entry, link=link, value=value, text=readable(value), item=number)
 
     def visible(self) -> Entries:
         """Everything on the board that was not withdrawn, oldest first."""

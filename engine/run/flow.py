@@ -26,11 +26,21 @@ WAIT, SKIP, ABSENT = "wait", "skip", "absent"
 
 
 class InboxItem(NamedTuple):
-    """A message in an inbox: which output, by which link, from which copy."""
+    """A message in an inbox: which output, by which link, from which copy.
+
+    Attributes:
+        part: Of a list handed out item by item: its field, and which item, from 1; else None.
+    """
 
     output: str
     link: str
     sender: str
+    part: tuple[str, int] | None = None
+
+    def body(self) -> dict[str, JSON]:
+        """The message as an event carries it."""
+        body: dict[str, JSON] = {"output": self.output, "link": self.link}
+        return body if self.part is None else {**body, "item": self.part[1]}
 
 
 class Delivery(NamedTuple):
@@ -56,9 +66,11 @@ class _Slot:
     message: bool = False
     fresh: bool = False
     affected: bool = False
+    part: tuple[str, int] | None = None
 
-    def put(self, held: str, *, message: bool) -> None:
+    def put(self, held: str, *, message: bool, part: tuple[str, int] | None = None) -> None:
         self.held, self.message, self.fresh, self.affected = held, message, True, False
+        self.part = part
 
 
 @dataclass(slots=True)
@@ -82,6 +94,7 @@ class FlowPlan:
         leaving: For each role its forward links in declared order, ``otherwise`` links last.
         below: For each role the names of all copies downstream of it.
         channels: For each copy its incoming DAG channels, in declared order.
+        items: For each copy those channels by which it gets single items.
     """
 
     def __init__(self, team: Team) -> None:
@@ -91,6 +104,7 @@ class FlowPlan:
         self.order = [copy for role in team.order for copy in by_role[role]]
         self.leaving: dict[str, list[ForwardLink]] = {role: [] for role in by_role}
         self.channels: dict[str, list[Channel]] = {name: [] for name in self.copies.by_name}
+        self.items: dict[str, list[Channel]] = {}
         for link in sorted(team.topology.forward, key=lambda link: link.when == "otherwise"):
             self.leaving[link.source].append(link)
         for link in team.topology.forward:
@@ -105,6 +119,8 @@ class FlowPlan:
         for target in self.copies.by_role[link.target]:
             for source in self.copies.by_role[link.source]:
                 self.channels[target.name].append((link.id, source.name))
+                if link.each is not None:
+                    self.items.setdefault(target.name, []).append((link.id, source.name))
 
 
 class Flow:
@@ -150,6 +166,10 @@ class Flow:
         state.status = "fired"
         return state.inbox
 
+    def give(self, copy: str, inbox: Sequence[InboxItem]) -> None:
+        """Puts what lies outside the run into the inbox of a copy that begins it."""
+        self._states[copy].inbox = tuple(inbox)
+
     def is_below(self, copy: str, others: Iterable[str]) -> bool:
         """Whether ``copy`` lies downstream of any of ``others``."""
         below = self.plan.below
@@ -192,6 +212,8 @@ class Flow:
         for link in self.plan.leaving[source.role.name]:
             if not _holds(link, delivery.value, taken):
                 self._not_taken(link, source, "when", events)
+            elif link.each is not None:
+                taken += self._hand_out(link, link.each, delivery, events)
             elif link.cap is not None and not self._may_use(link, used_now):
                 blocked.append(link)
                 self._not_taken(link, source, "cap", events)
@@ -225,19 +247,47 @@ class Flow:
         for target in targets:
             self._hand_over(target.name, item, events)
 
+    def _hand_out(
+        self, link: ForwardLink, field: str, delivery: Delivery, events: list[Emit]
+    ) -> bool:
+        """Gives item i of a list to copy i; whether there was any."""
+        source, targets = self._by_name[delivery.copy], self._by_role[link.target]
+        value = delivery.value
+        items = value.get(field, ()) if isinstance(value, Mapping) else ()
+        if len(items) > len(targets):  # the compiler refuses schemas that allow it
+            raise ValueError(f"{link.id}: {len(items)} items for {len(targets)} copies")
+        served, rest = targets[: len(items)], targets[len(items) :]
+        if served:
+            to = [target.name for target in served]
+            body = {"output": delivery.output, "link": link.id, "to": to}
+            events.append(Emit("delivered", body))
+        for target in served:
+            item = InboxItem(delivery.output, link.id, delivery.copy, (field, target.index))
+            self._hand_over(target.name, item, events)
+        if rest:
+            self._not_taken(link, source, "each", events, rest)
+        return bool(served)
+
     def _hand_over(self, target: str, item: InboxItem, events: list[Emit]) -> None:
         state = self._states[target]
         if item.link in self._closing:
             state.closing.append(item)
             return
-        state.slots[item.link, item.sender].put(item.output, message=True)
+        state.slots[item.link, item.sender].put(item.output, message=True, part=item.part)
         state.arrived.append(item)
         if state.status != "waiting":
             late = {"link": item.link, "output": item.output, "copy": target}
             events.append(Emit("late", late))
 
-    def _not_taken(self, link: ForwardLink, source: Copy, why: str, events: list[Emit]) -> None:
-        targets = self._by_role[link.target]
+    def _not_taken(
+        self,
+        link: ForwardLink,
+        source: Copy,
+        why: str,
+        events: list[Emit],
+        rest: Sequence[Copy] | None = None,
+    ) -> None:
+        targets = self._by_role[link.target] if rest is None else rest
         to = [target.name for target in targets]
         body = {"link": link.id, "copy": source.name, "to": to, "why": why}
         events.append(Emit("not_taken", body))
@@ -306,17 +356,32 @@ class Flow:
             if state.status != "waiting":
                 continue
             slots = state.slots.values()
-            if _fires(copy.role.join, slots):
+            items = [state.slots[channel] for channel in self.plan.items.get(copy.name, ())]
+            if _lacks_item(items):
+                self._skip_or_wait(copy, state, items, events)
+            elif _fires(copy.role.join, slots):
                 state.status = "pending"
                 state.inbox = _one_a_sender(
-                    InboxItem(slot.held, link, sender)
+                    InboxItem(slot.held, link, sender, slot.part)
                     for (link, sender), slot in state.slots.items()
                     if slot.message
                 )
-            elif WAIT not in [slot.held for slot in slots]:
-                state.status = "skipped"
-                events.append(Emit("skipped", {"copy": copy.name, "why": "inputs"}))
-                self._send_skips(copy, events)
+            else:
+                self._skip_or_wait(copy, state, slots, events)
+
+    def _skip_or_wait(
+        self, copy: Copy, state: _State, slots: Collection[_Slot], events: list[Emit]
+    ) -> None:
+        """Skips a copy that none of ``slots`` will bring anything any more."""
+        if WAIT not in [slot.held for slot in slots]:
+            state.status = "skipped"
+            events.append(Emit("skipped", {"copy": copy.name, "why": "inputs"}))
+            self._send_skips(copy, events)
+
+
+def _lacks_item(items: Sequence[_Slot]) -> bool:
+    """Whether a copy that works on single items has none yet."""
+    return bool(items) and not any(slot.message for slot in items)
 
 
 def _fires(join: str, slots: Collection[_Slot]) -> bool:
@@ -331,9 +396,9 @@ def _fires(join: str, slots: Collection[_Slot]) -> bool:
 
 
 def _one_a_sender(items: Iterable[InboxItem]) -> tuple[InboxItem, ...]:
-    seen: dict[str, InboxItem] = {}
+    seen: dict[tuple[str, tuple[str, int] | None], InboxItem] = {}
     for item in items:
-        seen.setdefault(item.output, item)
+        seen.setdefault((item.output, item.part), item)
     return tuple(seen.values())
 
 

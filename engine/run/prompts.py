@@ -16,6 +16,7 @@ from jinja2 import TemplateError
 from orglab.engine.graph.templates import compiled, references
 from orglab.engine.run.fault import TurnFailed
 from orglab.engine.run.identity import canonical
+from orglab.engine.run.toolbox import rendered_settings
 from orglab.engine.spec.model import Role, Topology
 
 __all__ = ["Prompter", "RenderFailed", "ToolGate"]
@@ -125,6 +126,17 @@ class Prompter:
             parts.append(self.engine("findings", variables))
         parts.append(self.engine("powers", variables))
         return _joined(parts)
+
+    def filled(self, value: JSON, variables: Mapping[str, JSON]) -> JSON:
+        """A value with every template in its texts rendered.
+
+        Raises:
+            RenderFailed: A template fails on the values it was given.
+        """
+        try:
+            return rendered_settings(value, variables)
+        except _RENDER_FAULTS as fault:
+            raise RenderFailed(f"a value for the team could not be rendered: {fault}") from fault
 
     def _text(self, name: str) -> str:
         text = self._templates.get(name)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from orglab.engine.graph.team import Team
+from orglab.engine.run.board import Entry, readable
 from orglab.engine.run.checks import CheckRunner
 from orglab.engine.run.copies import Copy, output_id
 from orglab.engine.run.desk import Desk
@@ -20,18 +21,22 @@ from orglab.engine.run.draws import draw_models
 from orglab.engine.run.fault import TurnFailed
 from orglab.engine.run.flow import Delivery, Emit, Flow, FlowPlan, InboxItem
 from orglab.engine.run.identity import CallCounter, digest
+from orglab.engine.run.inner_meter import InnerMeter
 from orglab.engine.run.meter import LimitReached, Meter, Spent
 from orglab.engine.run.prompts import Prompter
 from orglab.engine.run.review import Reviewer
-from orglab.engine.run.speaking import Speaking, readable
+from orglab.engine.run.speaking import Speaking
 from orglab.engine.run.state import RunState
+from orglab.engine.run.team_turn import Given, TeamTurn, given_to, hand_in, team_inputs
 from orglab.engine.run.toolbox import Toolbox
 from orglab.engine.run.turn import Sharing, Turn, TurnRunner
+from orglab.engine.run.voting import counted
+from orglab.engine.run.within import InnerJournal, Names, renamed
 from orglab.engine.spec.confine import confined_file
 from orglab.engine.spec.model import AuthorityLink
 from orglab.engine.tools.sources import Sources
 from orglab.providers.reply import Reading
-from orglab.results.history import closing_uses, together
+from orglab.results.history import closing_uses, outputs_of, together
 from orglab.results.journal import Journal
 from orglab.results.records import Event, Output, Verdict
 
@@ -107,6 +112,9 @@ class RunPlan:
         self.flow = FlowPlan(team)
         self.prompter = Prompter(team.topology)
         self.reviews = {role: _reviewing(team, role) for role in team.topology.roles}
+        self.teams = {
+            role: RunPlan(inner, desk, self.sources) for role, inner in team.teams.items()
+        }
 
 
 def _reviewing(team: Team, role: str) -> list[AuthorityLink]:
@@ -138,43 +146,84 @@ async def run_team(
     Raises:
         NotTheRecordedCall: The journal belongs to another run than this.
     """
-    return await _Run(plan, unit, seed, journal, replicate, arm, sharing).play()
+    frame = _Frame(
+        seed=seed,
+        replicate=replicate,
+        scope=digest(str(seed), unit.id, str(replicate), arm),
+        sharing=sharing,
+        drawn=unit.id,
+        tossed=unit.id,
+    )
+    return await _Run(plan, unit, journal, frame, Meter(plan.topology.limits)).play()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Frame:
+    """What a run is played in: by itself, or in a turn of a role that is a team.
+
+    Attributes:
+        seed: The root seed.
+        replicate: The replicate.
+        scope: What tells its calls from those of other runs.
+        sharing: Replies that arms share, or None.
+        drawn: Whom models are drawn for: the unit, and the copy whose team this is.
+        tossed: Whom coins are tossed for: the same, and which turn of the copy.
+        within: The output that the run is to give in the run around it; "" for a run by itself.
+        given: What reaches the roles that begin it.
+    """
+
+    seed: int
+    replicate: int
+    scope: str
+    sharing: Sharing | None
+    drawn: str
+    tossed: str
+    within: str = ""
+    given: Given | None = None
 
 
 class _Stopped(Exception):
-    """Raised within a run to stop it; the text is the limit."""
+    """Raised within a run to stop it; the text is the limit.
+
+    Attributes:
+        fault: Where the limit is one of the run around it: what that one is to know.
+    """
+
+    def __init__(self, limit: str, fault: LimitReached | None = None) -> None:
+        super().__init__(limit)
+        self.fault = fault
 
 
 class _Failed(Exception):
     """Raised within a run to fail it; the text is the reason."""
 
 
+_Prepared: TypeAlias = Turn | TeamTurn | Reading | TurnFailed
+"""A turn to take, or what comes of it without one."""
+_CALLING = (Turn, TeamTurn)
+
+
 class _Run:
     def __init__(
-        self,
-        plan: RunPlan,
-        unit: Unit,
-        seed: int,
-        journal: Journal,
-        replicate: int,
-        arm: str,
-        sharing: Sharing | None,
+        self, plan: RunPlan, unit: Unit, journal: Journal, frame: _Frame, meter: Meter
     ) -> None:
-        self.plan, self.unit, self.seed, self.replicate = plan, unit, seed, replicate
+        self.plan, self.unit, self.journal, self.frame = plan, unit, journal, frame
+        self.meter = meter
         topology = plan.topology
         self.copies = plan.flow.copies
         self.models = draw_models(
             topology,
             self.copies,
-            seed=seed,
-            unit=unit.id,
+            seed=frame.seed,
+            unit=frame.drawn,
             unit_index=unit.index,
-            replicate=replicate,
+            replicate=frame.replicate,
         )
         self.flow = Flow(plan.flow)
         self.state = RunState(topology, self.copies, journal)
-        self.meter = Meter(topology.limits)
-        self.counter = CallCounter(scope=digest(str(seed), unit.id, str(replicate), arm))
+        self.counter = CallCounter(scope=frame.scope)
+        self.names: dict[str, Names] = {}
+        self.fault: LimitReached | None = None
         toolbox = Toolbox(
             uses=topology.tools,
             inputs=unit.inputs,
@@ -189,8 +238,9 @@ class _Run:
             toolbox=toolbox,
             prompter=plan.prompter,
             unit=unit.id,
-            replicate=replicate,
-            sharing=sharing,
+            replicate=frame.replicate,
+            sharing=frame.sharing,
+            within=frame.within,
         )
         self.speaking = Speaking(
             runner=self.runner,
@@ -205,24 +255,30 @@ class _Run:
             speaker=self.speaking,
             checker=CheckRunner(state=self.state, journal=journal, toolbox=toolbox, unit=unit),
             links=plan.reviews,
-            seed=seed,
-            unit=unit.id,
-            replicate=replicate,
+            seed=frame.seed,
+            unit=frame.tossed,
+            replicate=frame.replicate,
         )
+        if frame.given is not None:
+            hand_in(
+                frame.given, plan.team.start, copies=self.copies, state=self.state, flow=self.flow
+            )
         self.delivered: list[str] = []
 
     async def play(self) -> Outcome:
         self.state.emit(
             "started",
             unit=self.unit.id,
-            replicate=self.replicate,
-            seed=self.seed,
+            replicate=self.frame.replicate,
+            seed=self.frame.seed,
             models=dict(self.models),
+            **({"inputs": dict(self.unit.inputs)} if self.frame.within else {}),
         )
         try:
             while ready := self.flow.ready():
                 await self._tick(ready)
         except _Stopped as stop:
+            self.fault = stop.fault
             return self._end("stopped", str(stop))
         except _Failed as failure:
             return self._end("failed", str(failure))
@@ -235,7 +291,7 @@ class _Run:
     async def _tick(self, ready: list[Copy]) -> None:
         allowed = ready[: self.meter.turns_left(len(ready))]
         if not allowed:
-            raise _Stopped("turns")
+            raise self._stopped(LimitReached("turns"))
         self.state.tick += 1
         outputs, skipped = await self._turns(allowed)
         self._look_at_limits()
@@ -247,23 +303,25 @@ class _Run:
         if self.flow.stopped is not None:
             raise _Stopped(f"cap of {self.flow.stopped}")
         if len(allowed) < len(ready):
-            raise _Stopped("turns")
+            raise self._stopped(LimitReached("turns"))
+
+    def _stopped(self, limit: LimitReached) -> _Stopped:
+        fault = self.meter.outer_fault(limit) if isinstance(self.meter, InnerMeter) else None
+        return _Stopped(limit.which, fault)
 
     async def _turns(self, allowed: list[Copy]) -> tuple[list[Output], list[str]]:
         """Takes the turns of a tick side by side on the same snapshot, and posts them."""
         taken = [self._begin(copy) for copy in allowed]
         turns = await _side_by_side(
-            [
-                self.speaking.prepare(copy, inbox, number)
-                for number, (copy, inbox) in enumerate(taken)
-            ]
+            [self._prepare(copy, inbox, number) for number, (copy, inbox) in enumerate(taken)]
         )
         self._rank(turns)
-        self._allow([turn for turn in turns if isinstance(turn, Turn)])
-        results = await _side_by_side([self._take(turn) for turn in turns])
-        self.meter.close_tick(turn.spent if isinstance(turn, Turn) else Spent() for turn in turns)
+        self._allow(turns)
+        results = await _side_by_side([self._take(turn, len(turns)) for turn in turns])
+        self.meter.close_tick(_spent(turn) for turn in turns)
+        self.meter.turns += sum(turn.turns for turn in turns if isinstance(turn, TeamTurn))
         self.counter.close(
-            [call for turn in turns if not isinstance(turn, TurnFailed) for call in turn.calls]
+            [call for turn in turns if isinstance(turn, _CALLING) for call in turn.calls]
         )
         return self._post(allowed, turns, results)
 
@@ -272,7 +330,7 @@ class _Run:
         directive = self.state.directives.get(copy.name)
         again = directive is not None  # it reads its last inbox again
         visit = self.state.next_visit(copy.name)
-        items = [{"output": item.output, "link": item.link} for item in inbox]
+        items = [item.body() for item in inbox]
         body: dict[str, JSON] = {"copy": copy.name, "role": copy.role.name, "visit": visit}
         body |= {"inbox": items, "again": again}
         if directive is not None:
@@ -280,44 +338,123 @@ class _Run:
         self.state.emit("turn", **body)
         return copy, inbox
 
-    def _rank(self, turns: Sequence[Turn | TurnFailed]) -> None:
+    async def _prepare(self, copy: Copy, inbox: Sequence[InboxItem], number: int) -> _Prepared:
+        """A copy's own turn, ready to be taken; the failure where it cannot be."""
+        role = copy.role
+        if role.asks:
+            return await self.speaking.prepare(copy, inbox, number)
+        try:
+            if role.vote is not None:
+                return Reading(value=counted(role.vote, self._ballots(inbox)))
+            return self._team_turn(copy, inbox, f"{self.state.tick}.turn.{number}")
+        except TurnFailed as fault:
+            return fault
+
+    def _ballots(self, inbox: Sequence[InboxItem]) -> list[Entry]:
+        return [self.state.board.entry(item.output, item.link, item.part) for item in inbox]
+
+    def _rank(self, turns: Sequence[_Prepared]) -> None:
         """Ranks turns that begin with an equal call, so that none gets another's reply."""
         seen: dict[str, int] = {}
+        teams = 0
         for turn in turns:
-            if isinstance(turn, Turn):
+            if isinstance(turn, TeamTurn):
+                turn.rank, teams = teams, teams + 1
+            elif isinstance(turn, Turn):
                 first = self.runner.first_call(turn)
                 turn.rank = seen.get(first, 0)
                 seen[first] = turn.rank + 1
 
-    def _allow(self, turns: Sequence[Turn]) -> None:
-        for turn, allowance in zip(turns, self.speaking.allowances(turns), strict=True):
+    def _allow(self, turns: Sequence[_Prepared]) -> None:
+        if not self.meter.limits_cost:
+            return
+        paid = [turn for turn in turns if isinstance(turn, _CALLING)]
+        first = [self.runner.most_first(turn) if isinstance(turn, Turn) else 0.0 for turn in paid]
+        for turn, allowance in zip(paid, self.meter.allowances(first), strict=True):
             turn.allowance = allowance
 
-    async def _take(self, turn: Turn | TurnFailed) -> Reading | TurnFailed | LimitReached:
-        if isinstance(turn, TurnFailed):
-            return turn
+    async def _take(self, turn: _Prepared, beside: int) -> Reading | TurnFailed | LimitReached:
         try:
-            return await self.runner.take(turn)
+            if isinstance(turn, TeamTurn):
+                return await self._play_team(turn, beside)
+            return await self.runner.take(turn) if isinstance(turn, Turn) else turn
         except (TurnFailed, LimitReached) as fault:
             return fault
+
+    # --- roles that are teams ---------------------------------------------------------------
+
+    def _team_turn(self, copy: Copy, inbox: Sequence[InboxItem], position: str) -> TeamTurn:
+        variables = self.speaking.variables(copy, inbox)
+        inputs = team_inputs(copy.role, variables, self.unit.inputs, self.plan.prompter)
+        return TeamTurn(
+            copy=copy,
+            visit=self.state.visits[copy.name],
+            position=position,
+            inputs=inputs,
+            given=given_to(copy, inbox, self.state),
+        )
+
+    async def _play_team(self, turn: TeamTurn, beside: int) -> Reading:
+        """Plays the run of a team to its answer.
+
+        Raises:
+            TurnFailed: The team gave none.
+            LimitReached: A limit of this run, or of one around it, is reached.
+        """
+        names = self.names.setdefault(turn.copy.name, Names.of(turn.copy))
+        inner = self._inner(turn, names, beside)
+        outcome = await inner.play()
+        turn.spent, turn.turns = inner.meter.spent, outcome.turns
+        turn.events = renamed(outcome.events, names, turn.visit)
+        names.close(inner.state.visits, inner.flow.uses)
+        if inner.counter.history:
+            turn.calls.append((digest("team", str(turn.rank)), inner.counter.history))
+        if inner.fault is not None:
+            raise inner.fault
+        if outcome.answer is None:
+            raise TurnFailed("team", f"{outcome.status}: {outcome.reason}")
+        return Reading(value=outcome.answer.value)
+
+    def _inner(self, turn: TeamTurn, names: Names, beside: int) -> _Run:
+        """The run of a team, below this one."""
+        plan, frame, copy = self.plan.teams[turn.copy.role.name], self.frame, turn.copy.name
+        inner = _Frame(
+            seed=frame.seed,
+            replicate=frame.replicate,
+            scope=digest(frame.scope, self.counter.history, "team", str(turn.rank)),
+            sharing=frame.sharing,
+            drawn=f"{frame.drawn}/{copy}",
+            tossed=f"{frame.tossed}/{output_id(copy, turn.visit)}",
+            within=f"{frame.within}/{output_id(copy, turn.visit)}".lstrip("/"),
+            given=turn.given,
+        )
+        meter = InnerMeter(
+            plan.topology.limits, self.meter, beside=beside, allowance=turn.allowance
+        )
+        journal = InnerJournal(self.journal, f"{turn.position}.team", names)
+        return _Run(plan, replace(self.unit, inputs=turn.inputs), journal, inner, meter)
+
+    # --- what they said ---------------------------------------------------------------------
 
     def _post(
         self,
         allowed: list[Copy],
-        turns: Sequence[Turn | TurnFailed],
+        turns: Sequence[_Prepared],
         results: Sequence[Reading | TurnFailed | LimitReached],
     ) -> tuple[list[Output], list[str]]:
         outputs: list[Output] = []
         skipped: list[str] = []
         failure: str | None = None
-        limit: str | None = None
+        limit: LimitReached | None = None
         for copy, turn, result in zip(allowed, turns, results, strict=True):
             if isinstance(turn, Turn):
                 self.speaking.close(turn)
-            if isinstance(result, Reading) and isinstance(turn, Turn):
+            elif isinstance(turn, TeamTurn):
+                self.state.absorb(turn.events)
+            if isinstance(result, Reading):
                 outputs.append(self._output(copy, turn, result))
             elif isinstance(result, LimitReached):
-                limit = limit or result.which
+                limit = limit or result
             elif isinstance(result, TurnFailed):
                 self._failed_turn(copy, result, skipped)
                 if copy.role.on_error == "fail":
@@ -325,21 +462,22 @@ class _Run:
         if failure is not None:
             raise _Failed(failure)
         if limit is not None:
-            raise _Stopped(limit)
+            raise self._stopped(limit)
         return outputs, skipped
 
-    def _output(self, copy: Copy, turn: Turn, reading: Reading) -> Output:
+    def _output(self, copy: Copy, turn: _Prepared, reading: Reading) -> Output:
+        visit = self.state.visits[copy.name]
         output = Output(
-            id=output_id(copy.name, turn.visit),
+            id=output_id(copy.name, visit),
             role=copy.role.name,
             copy=copy.name,
-            visit=turn.visit,
+            visit=visit,
             tick=self.state.tick,
             value=reading.value,
             text=readable(reading.value),
         )
         self.state.directives.pop(copy.name, None)
-        self.state.post(output, turn.exchange)
+        self.state.post(output, turn.exchange if isinstance(turn, Turn) else ())
         return output
 
     def _failed_turn(self, copy: Copy, fault: TurnFailed, skipped: list[str]) -> None:
@@ -363,7 +501,7 @@ class _Run:
         try:
             accepted = await self.reviewer.barrier(outputs)
         except LimitReached as limit:
-            raise _Stopped(limit.which) from limit
+            raise self._stopped(limit) from limit
         except TurnFailed as fault:
             raise _Failed(f"review: {fault.kind}: {fault}") from fault
         self._look_at_limits()
@@ -403,6 +541,12 @@ class _Run:
                 return output
         return None
 
+    def _outputs(self) -> Sequence[Output]:
+        """Every output, of teams within too."""
+        if self.names:
+            return outputs_of(self.state.events)
+        return list(self.state.board.outputs.values())
+
     def _end(self, status: Literal["completed", "stopped", "failed"], reason: str) -> Outcome:
         answer = self._answer() if status == "completed" else None
         last = answer or self._last()
@@ -418,7 +562,7 @@ class _Run:
             reason=reason,
             answer=answer,
             last=last,
-            outputs=list(self.state.board.outputs.values()),
+            outputs=self._outputs(),
             verdicts=self.state.verdicts,
             events=self.state.events,
             turns=self.meter.turns,
@@ -429,9 +573,30 @@ class _Run:
 
 
 async def _side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> Sequence[T]:
+    """What all give, in order; a crash of one is raised when all have ended."""
     if len(work) == 1:  # spares a task, the commonest case
         return [await work[0]]
-    return await asyncio.gather(*work)
+    return [result() for result in await asyncio.gather(*map(_kept, work))]
+
+
+async def _kept(work: Coroutine[Any, Any, T]) -> Callable[[], T]:
+    """Gives what a piece of work gives, or raises what it raised, when it is asked."""
+    try:
+        value = await work
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as crash:  # noqa: BLE001 - raised by whoever asks
+        fault = crash
+
+        def fail() -> T:
+            raise fault
+
+        return fail
+    return lambda: value
+
+
+def _spent(turn: _Prepared) -> Spent:
+    return turn.spent if isinstance(turn, _CALLING) else Spent()
 
 
 def resolver(folder: Path, unit: Unit) -> Callable[[str], Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
@@ -19,19 +18,12 @@ from orglab.engine.run.variables import ReviewSight, review_variables, turn_vari
 from orglab.providers.base import Message
 from orglab.results.journal import Entry
 
-__all__ = ["REASON_CHARACTERS", "Speaking", "readable", "verdict_schema"]
+__all__ = ["REASON_CHARACTERS", "Speaking", "verdict_schema"]
 
 JSON: TypeAlias = Any
 
 REASON_CHARACTERS = 2000
 """The longest reason or suggestion of a verdict: bounded, so that a small model cannot run on."""
-
-
-def readable(value: JSON) -> str:
-    """An output as other roles read it: its text, or its JSON laid out."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def verdict_schema(actions: Sequence[str], targets: Sequence[str]) -> dict[str, JSON]:
@@ -79,26 +71,16 @@ class Speaking:
         """A copy's own turn, ready to be taken; the failure where its prompt cannot be made."""
         state, role = self.state, copy.role
         position = f"{state.tick}.turn.{number}"
-        variables = turn_variables(
-            copy,
-            inputs=self.inputs,
-            inbox=inbox,
-            board=state.board,
-            copies=self.copies,
-            directive=state.directives.get(copy.name),
-            visit=state.visits[copy.name],
-            own=state.own_outputs(copy.name),
-            stake=state.stake(copy.name),
-        )
+        variables = self.variables(copy, inbox)
         spent = Spent()
         gate = ToolGate(self._prompt_tool(copy, position, spent), role.tools)
         sees_own = "own" in role.sees
+        before = state.conversation(copy.name) if sees_own else []
         try:
             system = await self._prompter.system(role, variables, gate)
-            prompt = await self._prompter.turn(role, variables, gate, draft_seen=sees_own)
+            prompt = await self._prompter.turn(role, variables, gate, draft_seen=bool(before))
         except TurnFailed as fault:
             return fault
-        before = state.conversation(copy.name) if sees_own else []
         said = Message(role="user", content=prompt)
         return Turn(
             copy=copy,
@@ -112,6 +94,21 @@ class Speaking:
             exchange=[said],
             earlier=state.calls_of[copy.name],
             spent=spent,
+        )
+
+    def variables(self, copy: Copy, inbox: Sequence[InboxItem]) -> dict[str, JSON]:
+        """What a copy's templates see in the turn that it begins."""
+        state = self.state
+        return turn_variables(
+            copy,
+            inputs=self.inputs,
+            inbox=inbox,
+            board=state.board,
+            copies=self.copies,
+            directive=state.directives.get(copy.name),
+            visit=state.visits[copy.name],
+            own=state.own_outputs(copy.name),
+            stake=state.stake(copy.name),
         )
 
     async def review(self, superior: Copy, sight: ReviewSight, phase: int) -> Mapping[str, JSON]:

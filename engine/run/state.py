@@ -12,6 +12,7 @@ from orglab.engine.run.flow import Emit
 from orglab.engine.run.variables import PastVerdict, past_verdict
 from orglab.engine.spec.model import AuthorityLink, Topology
 from orglab.providers.base import Message
+from orglab.results.history import verdicts_of
 from orglab.results.journal import Journal
 from orglab.results.records import Event, Output, Verdict
 
@@ -63,6 +64,7 @@ class RunState:
         self._exchanges: dict[str, list[tuple[str, Sequence[Message]]]] = {}
         self._journal = journal
         self._purses = _purses(authority, copies)
+        self._lent_stakes: dict[str, float] = {}
         self._stakes = {link.id: link.stake for link in authority if link.stake}
         self._links_of = {
             name: [link for link in authority if copy.role.name in link.targets]
@@ -95,8 +97,17 @@ class RunState:
 
     def stake(self, copy: str) -> float | None:
         """The points of a copy, None where nothing is staked on it; whole ones as whole numbers."""
-        points = self._purses.get(copy)
+        points = self._purses.get(copy, self._lent_stakes.get(copy))
         return int(points) if points is not None and points.is_integer() else points
+
+    def lend_stake(self, copy: str, points: float) -> None:
+        """Lets a copy see the points of the role around its team."""
+        self._lent_stakes[copy] = points
+
+    def absorb(self, emitted: Sequence[Emit]) -> None:
+        """Records the events of a run within, and its verdicts."""
+        self.emit_all(emitted)
+        self.verdicts += verdicts_of(self.events[len(self.events) - len(emitted) :])
 
     def conversation(self, copy: str) -> list[Message]:
         """The copy's earlier turns, as conversation turns."""

@@ -143,6 +143,7 @@ class TurnRunner:
         unit: The unit's id.
         replicate: The replicate.
         sharing: Replies that arms share, or None.
+        within: Of a team within: the output that it is to give in the run around it.
     """
 
     journal: Journal
@@ -153,6 +154,7 @@ class TurnRunner:
     unit: str
     replicate: int
     sharing: Sharing | None = None
+    within: str = ""
 
     def first_call(self, turn: Turn) -> str:
         """The content digest of the turn's first call: turns that begin alike are ranked."""
@@ -340,6 +342,7 @@ class TurnRunner:
             labels=Labels(
                 unit=self.unit,
                 replicate=self.replicate,
+                within=self.within,
                 role=turn.copy.role.name,
                 copy=turn.copy.name,
                 visit=turn.visit,

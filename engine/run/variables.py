@@ -73,7 +73,7 @@ def _grant(
         names.update(inputs)
         sections.append(_task(inputs))
     elif sight == "inbox":
-        names["inbox"] = Entries([board.entry(item.output, item.link) for item in inbox])
+        names["inbox"] = Entries([board.entry(item.output, item.link, item.part) for item in inbox])
         sections.append(_section("Messages", names["inbox"]))
     elif sight == "own":
         names["own"] = own
