@@ -13,7 +13,7 @@ __all__ = ["report", "tell_report"]
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="An experiment's folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment or a sweep.")],
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report.", show_default="DIR")
     ] = None,
@@ -21,7 +21,7 @@ def report(
         bool, typer.Option(help="Write the transcripts too, one page a unit.")
     ] = True,
 ) -> None:
-    """Analyses an experiment and writes report.html, report.md, report.json and transcripts."""
+    """Analyses an experiment or a sweep and writes report.html, report.md, report.json and transcripts."""
     tell_report(folder, out, transcripts=transcripts)
 
 
@@ -29,7 +29,7 @@ def tell_report(folder: Path, out: Path | None = None, *, transcripts: bool = Tr
     """Writes the report, and prints its answer and where it lies.
 
     Raises:
-        StoreError: There is no study, or it is no experiment.
+        StoreError: There is no study, or it is no experiment and no sweep.
         OSError: A file cannot be written.
     """
     # Here, so that no other command pays for SciPy and Matplotlib.

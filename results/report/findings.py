@@ -21,12 +21,14 @@ from orglab.results.report.frozen import (
     plan_changes,
     undeclared_evaluators,
 )
+from orglab.results.served import Drift, drifts
+from orglab.results.spending import Spending, spending
 from orglab.results.statistics.analysis import Analysis, analyse_study
 from orglab.results.statistics.faults import StatisticsFault
 from orglab.results.statistics.plan import AnalysisPlan, Contrast, FollowupsPlan, plan_of
 from orglab.results.statistics.study import Study, study_of
 
-__all__ = ["Findings", "Progress", "read_findings"]
+__all__ = ["Findings", "Progress", "progress_of", "read_findings"]
 
 JSON: TypeAlias = Any
 
@@ -81,6 +83,8 @@ class Findings:
         loops: Verdicts by link and action.
         hedges: Hedges by arguments and arm.
         meta: What the store says of itself.
+        drifts: Models that were served by several versions.
+        spending: What was paid, and requests that were cut.
     """
 
     plan: FrozenPlan
@@ -98,6 +102,8 @@ class Findings:
     loops: Sequence[LoopRow]
     hedges: Mapping[str, Mapping[str, HedgeCounts]]
     meta: Mapping[str, str]
+    drifts: Sequence[Drift] = ()
+    spending: Spending | None = None
 
     @property
     def simulated(self) -> bool:
@@ -132,15 +138,18 @@ def read_findings(place: Path) -> Findings:
             study=computed.study,
             faults=computed.faults,
             tables=tables,
-            progress=_progress(tables),
+            progress=progress_of(tables),
             costs=read_costs(reader, tables, plan.arms),
             loops=read_loops(reader, tables),
             hedges=read_hedges(reader, tables),
             meta=reader.meta(),
+            drifts=drifts(reader),
+            spending=spending(reader),
         )
 
 
-def _progress(tables: Tables) -> Progress:
+def progress_of(tables: Tables) -> Progress:
+    """How far the planned runs are."""
     statuses = Counter(row.status for row in tables.rows.values())
     statuses_all: dict[str, int] = dict(statuses.most_common())
     if tables.planned > len(tables.rows):

@@ -94,7 +94,7 @@ def frozen_plans(reader: Reader) -> list[FrozenPlan]:
     ]
     if not plans:
         raise StoreError(
-            f"{reader.path} holds runs of one team, no experiment: there is nothing to report; "
+            f"{reader.path} holds runs of one team, no experiment and no sweep: there is nothing to report; "
             f"`orglab compare {reader.path.parent}` prints its figures"
         )
     return plans

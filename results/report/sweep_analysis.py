@@ -141,7 +141,7 @@ def effects_of(values: Floats, design: Design, axes: Sequence[Axis]) -> list[Mai
         for level in range(len(axis.labels)):
             effect, how = Estimate(n=0, value=None), ""
             if level != axis.reference:
-                if models is None:
+                if models is None or _is_matched(design, at, axis):
                     effect, how = contrast(values, design, at, level, axis.reference), "matched"
                 else:
                     effect, how = models[at, level], "fitted"
@@ -151,6 +151,16 @@ def effects_of(values: Floats, design: Design, axes: Sequence[Axis]) -> list[Mai
         MainEffect(factor=at, level=level, mean=mean, effect=effect, p_adjusted=p, how=how)
         for (at, level, mean, effect, how), p in zip(made, corrected, strict=True)
     ]
+
+
+def _is_matched(design: Design, factor: int, axis: Axis) -> bool:
+    """Every point of another level has its like at the reference level, as the arms always do."""
+    others = [level for level in range(len(axis.labels)) if level != axis.reference]
+    return all(
+        len(design.alike(factor, level, axis.reference))
+        == int((design.codes[:, factor] == level).sum())
+        for level in others
+    )
 
 
 def is_grid(design: Design, axes: Sequence[Axis]) -> bool:
@@ -236,7 +246,9 @@ class Interaction:
 
 
 def interactions_of(values: Floats, design: Design, axes: Sequence[Axis]) -> list[Interaction]:
-    """Every pair of factors, every level of each beside the references."""
+    """Every pair of factors, every level of each beside the references; of a whole grid alone."""
+    if not is_grid(design, axes):
+        return []
     made = [
         ((one, other), (a, b))
         for one, other in combinations(range(len(axes)), 2)

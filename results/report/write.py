@@ -14,8 +14,10 @@ from orglab.results.report.figures.canvas import standalone
 from orglab.results.report.html import html_page
 from orglab.results.report.json_form import json_form
 from orglab.results.report.markdown import markdown_page
+from orglab.results.report.page import Page
 from orglab.results.report.report import Report, report_of
 from orglab.results.report.transcripts import transcript_pages
+from orglab.results.sweep_plan import is_sweep
 
 __all__ = ["Written", "write_report"]
 
@@ -47,25 +49,45 @@ def write_report(place: Path, out: Path | None = None, *, transcripts: bool = Tr
         transcripts: Write the pages of transcripts too, one a unit.
 
     Raises:
-        StoreError: There is no study, or it is no experiment.
+        StoreError: There is no study, or it is no experiment and no sweep.
         OSError: A file cannot be written.
     """
-    report = report_of(place)
     folder = out or (place if place.is_dir() else place.parent)
+    with Reader(place) as reader:
+        of_sweep = is_sweep(reader)
+    if of_sweep:
+        return _write_sweep(place, folder)
+    report = report_of(place)
     links = []
     if transcripts:
         for unit, name, text in _pages(place, report):
             _write(folder / "transcripts" / name, text)
             links.append((unit, f"transcripts/{quote(name)}"))
+    return _write_pages(folder, report, json_form(report), report.findings.simulated, links)
+
+
+def _write_sweep(place: Path, folder: Path) -> Written:
+    # Here, so that the report of an experiment does not load it.
+    from orglab.results.report.sweep_json import sweep_json_form
+    from orglab.results.report.sweep_report import sweep_report_of
+
+    report = sweep_report_of(place)
+    form = sweep_json_form(report)
+    return _write_pages(folder, report, form, report.findings.simulated, [])
+
+
+def _write_pages(
+    folder: Path, report: Page, form: JSON, simulated: bool, links: list[tuple[str, str]]
+) -> Written:
     figures = list(_figures(block for section in report.sections for block in section.blocks))
     for figure in figures:
         _write(folder / "figures" / f"{figure.name}.svg", standalone(figure.svg))
-    _write(folder / "report.json", dumps(json_form(report)) + "\n")
+    _write(folder / "report.json", dumps(form) + "\n")
     _write(folder / "report.md", markdown_page(report, links))
     _write(folder / "report.html", html_page(report, links))
     return Written(
         answer=report.answer,
-        simulated=report.findings.simulated,
+        simulated=simulated,
         page=folder / "report.html",
         files=3 + len(links) + len(figures),
     )

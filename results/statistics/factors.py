@@ -71,6 +71,11 @@ class Design:
 
         Points that are the same team are left out: there the factor changes nothing.
         """
+        alike = self.alike(factor, level, reference)
+        return [(one, other) for one, other in alike if self.cells[one] != self.cells[other]]
+
+    def alike(self, factor: int, level: int, reference: int) -> list[tuple[int, int]]:
+        """The same, points of one team among them."""
         others = [at for at in range(self.codes.shape[1]) if at != factor]
         there = {
             tuple(self.codes[point, others].tolist()): point
@@ -79,7 +84,7 @@ class Design:
         found = []
         for point in np.flatnonzero(self.codes[:, factor] == level).tolist():
             other = there.get(tuple(self.codes[point, others].tolist()))
-            if other is not None and self.cells[point] != self.cells[other]:
+            if other is not None:
                 found.append((point, other))
         return found
 
