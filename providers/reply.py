@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from orglab.providers.arguments import Arguments, read_arguments
-from orglab.providers.base import JSON, StopReason
+from orglab.providers.base import JSON, StopReason, TokenUsage
 from orglab.providers.embedded import Found, find_values, value_spans
 from orglab.providers.reasoning import SetAside, set_aside
 from orglab.providers.strict_json import BLANK, DuplicateKeyError, JSONError, clip, loads, same
@@ -101,6 +101,7 @@ def read_reply(
     *,
     stop: StopReason = "stop",
     native: bool = False,
+    usage: TokenUsage | None = None,
 ) -> Reading:
     """Reads a reply against ``schema``; None: free text.
 
@@ -109,10 +110,19 @@ def read_reply(
         schema: JSON Schema 2020-12, not to be changed afterwards.
         stop: Why the model stopped.
         native: The provider held the text to the schema; it is checked all the same.
+        usage: Its tokens, where known: they tell why a limit was reached before any answer.
 
     Raises:
         ValueError: ``schema`` is no JSON Schema; never because of the text.
     """
+    reading = _read(text, schema, stop, native)
+    if reading.message == _CUT_BEFORE and usage is not None and usage.reasoning:
+        spent = f"{usage.reasoning} of {usage.output} tokens went to reasoning"
+        return replace(reading, message=f"{_CUT_BEFORE} ({spent})")
+    return reading
+
+
+def _read(text: str, schema: Mapping[str, JSON] | None, stop: StopReason, native: bool) -> Reading:
     if stop == "refusal":
         return _refused(text)
     if schema is None:

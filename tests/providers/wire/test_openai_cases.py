@@ -93,10 +93,12 @@ async def test_case_31_nothing_in_it(wire: Any, name: str) -> None:
     """Empty content is no answer; reasoning is not used as one; the tokens are counted."""
     expected = play(wire, 31, name)[name]
     completion = await wire.provider().complete(wire.request())
-    assert read_reply(completion.text, None, stop=completion.stop).problem == expected
+    reading = read_reply(completion.text, None, stop=completion.stop, usage=completion.usage)
+    assert reading.problem == expected
     assert completion.usage.output > 0
     if name == "a-all-reasoning":
         assert "200 of 200 tokens went to reasoning" in completion.notes
+        assert "raise it, or answer more briefly (200 of 200 tokens" in reading.message
     if name == "c-reasoning-field":
         assert completion.reasoning == "I thought about it for a while."
 
