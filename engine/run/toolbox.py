@@ -137,8 +137,10 @@ class Toolbox:
         use = self.uses[name]
         if not use.source:
             return await self.tool(name).call(arguments)
-        fixed = rendered_settings(use.settings.get(ARGUMENTS) or {}, self.inputs)
-        return await self.sources.call(use, {**arguments, **fixed}, folder=self.folder)
+        written = use.settings.get(ARGUMENTS) or {}
+        fixed = {key: written[key] for key in use.served["tools"][name]["fixed"]}
+        given = {**arguments, **rendered_settings(fixed, self.inputs)}
+        return await self.sources.call(use, given, folder=self.folder)
 
 
 def refusal(call: ToolCall, words: str, why: str) -> ToolAnswer:

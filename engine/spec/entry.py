@@ -21,13 +21,16 @@ __all__ = ["model_of_entry"]
 JSON: TypeAlias = Any
 
 
-def model_of_entry(entry: Mapping[str, JSON], folder: Path, alias: str = "") -> Model:
+def model_of_entry(
+    entry: Mapping[str, JSON], folder: Path, alias: str = "", *, trust: bool = False
+) -> Model:
     """The model of an entry.
 
     Args:
         entry: As in a spec's ``models``.
         folder: The folder that files it names lie in.
         alias: What the model is called.
+        trust: The user wrote or trusts the entry: a key may be sent where it says.
 
     Raises:
         ValueError: The entry is wrong; all that is, in words.
@@ -39,6 +42,7 @@ def model_of_entry(entry: Mapping[str, JSON], folder: Path, alias: str = "") -> 
         problems=[],
         files={},
         arguments={},
+        trust=trust,
     )
     check.document({"models": {alias: dict(entry)}})
     problems += [each for each in map(_within, check.problems) if each.path not in _paths(problems)]

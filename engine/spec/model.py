@@ -336,6 +336,7 @@ class Topology:
         templates: Overridden engine templates by name (``prompt``, ``review``, ``powers``, …).
         normal: The normal form as plain data, whole.
         description: In words.
+        trusted: The user trusts the spec: it may run what it names, and send keys where it says.
     """
 
     name: str
@@ -354,6 +355,7 @@ class Topology:
     templates: Mapping[str, str] = field(default_factory=dict)
     normal: Mapping[str, JSON] = field(default_factory=dict)
     description: str = ""
+    trusted: bool = False
 
     @property
     def role_paths(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Tools from elsewhere in a spec: refused without trust, else asked once and frozen.
 
 The normal form of such a tool holds, beside what the author wrote, what its source said:
-``served: {what: …, tools: {NAME: {tool, description, parameters}}}``.
+``served: {what: …, tools: {NAME: {tool, description, parameters, fixed}}}``, where ``fixed`` names the
+arguments that the spec gives in place of the model.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def ask_source(
             "tool": tool.name,
             "description": tool.description,
             "parameters": without_fixed(tool.parameters, fixed),
+            "fixed": sorted(key for key in fixed if key in _properties(tool)),
         }
     return {"what": dict(served.what), "tools": tools}
 

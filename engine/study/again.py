@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,13 +44,16 @@ def roles_of(store: Store) -> set[str]:
 # --- the document --------------------------------------------------------------------------------
 
 
-def evaluators_of(path: Path, roles: Collection[str], sample: Unit) -> list[EvaluatorUse]:
+def evaluators_of(
+    path: Path, roles: Collection[str], sample: Unit, *, trust: bool = False
+) -> list[EvaluatorUse]:
     """The evaluators of a document: its ``evaluators``, or the document is the list itself.
 
     Args:
         path: The document; the files that it names lie in its folder.
         roles: Roles that evaluators may name.
         sample: A unit, on which it is tried whether they could do their work.
+        trust: The document may have keys sent where it says.
 
     Raises:
         SpecError: It cannot be read, or an evaluator is wrong; all faults.
@@ -64,7 +67,7 @@ def evaluators_of(path: Path, roles: Collection[str], sample: Unit) -> list[Eval
         raise SpecError(document.faults)
     reading = _Reading(path, document, roles)
     uses = reading.uses()
-    reading.tell(unready(uses, sample, path.parent.resolve()))
+    reading.tell(unready(uses, sample, path.parent.resolve(), trust=trust))
     return uses
 
 
@@ -136,6 +139,7 @@ async def evaluate_again(
     stop: asyncio.Event | None = None,
     kept: Path | None = None,
     tell: Callable[[str], object] | None = None,
+    trust: bool = False,
 ) -> int:
     """Measures every ended run with what has not measured it yet.
 
@@ -149,6 +153,7 @@ async def evaluate_again(
         stop: Set it to stop: calls under way are waited for and kept, no other is begun.
         kept: The file of the calls that studies keep for each other, or None.
         tell: Is told in words what goes wrong with that file.
+        trust: The evaluators may have keys sent where they say.
 
     Returns:
         How many runs were looked at.
@@ -156,7 +161,7 @@ async def evaluate_again(
     Raises:
         StoreError: The store cannot be written.
     """
-    again = _Again(store, uses, folder, anew, stop or asyncio.Event(), kept, tell)
+    again = _Again(store, uses, folder, anew, stop or asyncio.Event(), kept, tell, trust)
     rows = [row for row in store.runs() if row.status != "running"]
     waiting = iter(rows)
     faults: list[Exception] = []
@@ -202,6 +207,7 @@ class _Again:
     stop: asyncio.Event
     kept: Path | None = None
     tell: Callable[[str], object] | None = None
+    trust: bool = False
 
     def __post_init__(self) -> None:
         self.desks = Desks()
@@ -238,7 +244,8 @@ class _Again:
             normal = self.store.spec(spec)
             if normal is None:
                 raise ValueError(f"the study does not hold its spec {spec[:8]}")
-            self._topologies[spec] = build(normal, self.folder.resolve())
+            topology = build(normal, self.folder.resolve())
+            self._topologies[spec] = replace(topology, trusted=self.trust)
         return self._topologies[spec]
 
     def _files(self, topology: Topology, inputs: Mapping[str, JSON]) -> dict[str, Path]:

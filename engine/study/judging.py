@@ -72,7 +72,9 @@ class Judging:
         name = _alias(entry, folder)
         if name not in self._models:
             try:
-                self._models[name] = model_of_entry(entry, folder, name)
+                self._models[name] = model_of_entry(
+                    entry, folder, name, trust=self.topology.trusted
+                )
             except ValueError as wrong:
                 raise EvaluationError(f"the model of a judge is wrong: {wrong}") from wrong
         return self.desks.of({name: self._models[name]}).seat(name)

@@ -152,7 +152,7 @@ def _catalogue(path: Path) -> list[Model] | None:
     found, faults = list[Model](), list[Fault]()
     for alias, entry in entries.items():
         try:
-            found.append(model_of_entry(entry, path.parent, alias))
+            found.append(model_of_entry(entry, path.parent, alias, trust=True))
         except ValueError as wrong:
             problem = Problem(path=(alias,), wrong=str(wrong))
             faults.append(Fault(file=str(path), line=0, column=0, problem=problem))

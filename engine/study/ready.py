@@ -36,15 +36,19 @@ def evaluator_problems(team: Team) -> Iterator[Problem]:
 
     An evaluator of which an argument is a template is looked at when there is a unit to fill it in.
     """
-    yield from unready(team.topology.evaluators, sample_unit(team.topology), team.topology.folder)
+    topology = team.topology
+    unit = sample_unit(topology)
+    yield from unready(topology.evaluators, unit, topology.folder, trust=topology.trusted)
 
 
-def unready(uses: Sequence[EvaluatorUse], unit: Unit, folder: Path) -> Iterator[Problem]:
+def unready(
+    uses: Sequence[EvaluatorUse], unit: Unit, folder: Path, *, trust: bool = False
+) -> Iterator[Problem]:
     """The same for evaluators whose files lie in ``folder``, on a unit."""
     for index, made in enumerate(_made(uses, unit, folder)):
         path = ("evaluators", index, made.use.use)
         try:
-            made.prepare()
+            made.prepare(trust)
         except (EvaluationError, ValueError) as wrong:
             yield Problem(path=path, wrong=str(wrong))
 
@@ -67,7 +71,9 @@ def judge_models(team: Team) -> list[Model]:
     """
     folder = team.topology.folder
     return [
-        model_of_entry(entry, folder, f"judge {entry.get('model') or entry['provider']}")
+        model_of_entry(
+            entry, folder, f"judge {entry.get('model') or entry['provider']}", trust=True
+        )
         for entry in asked_models(team)
     ]
 
@@ -109,11 +115,11 @@ class _Made:
     context: EvaluationContext
     folder: Path
 
-    def prepare(self) -> None:
+    def prepare(self, trust: bool = True) -> None:
         if (evaluator := self._evaluator()) is not None:
             evaluator.prepare(self.context)
             for entry in evaluator.asks(self.context):
-                model_of_entry(entry, self.folder)
+                model_of_entry(entry, self.folder, trust=trust)
 
     def asks(self) -> list[Mapping[str, JSON]]:
         evaluator = self._evaluator()

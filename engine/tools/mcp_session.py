@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -127,7 +128,7 @@ def _tool(name: str, description: str | None, schema: Mapping[str, Any]) -> Serv
 
 
 @asynccontextmanager
-async def _connected(address: Address, errors: IO[bytes]) -> AsyncIterator[Client]:
+async def _connected(address: Address, errors: IO[bytes] | int) -> AsyncIterator[Client]:
     """A client that has shaken hands with the server."""
     try:
         # Here, because the SDK takes half a second to import, and is an extra.
@@ -142,15 +143,17 @@ async def _connected(address: Address, errors: IO[bytes]) -> AsyncIterator[Clien
     if address.url:
         headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
         timeout = httpx2.Timeout(_TO_CONNECT, read=_TO_READ)
-        async with httpx2.AsyncClient(headers=headers, timeout=timeout) as http:
-            async with Client(streamable_http_client(address.url, http_client=http)) as client:
-                yield client
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=timeout) as http,
+            Client(streamable_http_client(address.url, http_client=http)) as client,
+        ):
+            yield client
         return
     first, *rest = address.command
     program = StdioServerParameters(
         command=first, args=rest, env=dict(address.environment), cwd=address.folder
     )
-    async with Client(stdio_client(program, errlog=errors)) as client:  # type: ignore[arg-type]  # only its descriptor is used
+    async with Client(stdio_client(program, errlog=errors)) as client:  # type: ignore[arg-type]  # whatever `subprocess` takes
         yield client
 
 
@@ -257,12 +260,11 @@ class McpSession(OpenSource):
     async def _hold(self, ready: asyncio.Future[Client], end: asyncio.Event) -> None:
         """Keeps the session open until it is to end."""
         try:
-            with Path(os.devnull).open("wb") as nowhere:
-                async with _connected(self._address, nowhere) as client:
-                    async with asyncio.timeout(self._address.seconds):
-                        self._compare(await _served(client))
-                    ready.set_result(client)
-                    await end.wait()
+            async with _connected(self._address, subprocess.DEVNULL) as client:
+                async with asyncio.timeout(self._address.seconds):
+                    self._compare(await _served(client))
+                ready.set_result(client)
+                await end.wait()
         except ServerChanged as changed:
             ready.set_exception(changed)
         except Exception as fault:  # noqa: BLE001 - as above
@@ -295,7 +297,8 @@ class McpSession(OpenSource):
 
     def _same(self, tool: ServedTool, frozen: Mapping[str, JSON]) -> bool:
         parameters = without_fixed(tool.parameters, self._fixed)
-        return tool.description == frozen["description"] and parameters == frozen["parameters"]
+        then = frozen["description"], frozen["parameters"]
+        return (tool.description, parameters) == then
 
     async def _finish(self) -> None:
         """Ends the session, whatever state it is in."""

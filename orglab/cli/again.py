@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +12,14 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from orglab.cli.progress import paused
 from orglab.cli.stopping import stop_on_interrupt
-from orglab.cli.values import Cache
+from orglab.cli.values import Cache, Trust
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.model import EvaluatorUse
 from orglab.engine.study.again import evaluate_again, evaluators_of, roles_of
 from orglab.engine.study.explain import Part, explain_call, explain_kept
+from orglab.providers.human_terminal import paused_by
 from orglab.results.kept_calls import kept_calls_file
 from orglab.results.plain import visible
 from orglab.results.reader import Reader
@@ -36,14 +39,16 @@ def evaluate(
         bool, typer.Option("--anew", help="Measure again what was measured before.")
     ] = False,
     cache: Cache = True,
+    trust: Trust = False,
 ) -> None:
     """Scores stored runs, without running them again; judges' replies are kept like all others."""
     Reader(folder).close()  # says so where there is no study, and makes none
     console = Console()
     store = Store(folder)
     try:
-        uses = evaluators_of(with_, roles_of(store), _sample(store))
-        looked, ended = asyncio.run(_evaluate(store, uses, with_.parent, anew, console, cache))
+        uses = evaluators_of(with_, roles_of(store), _sample(store), trust=trust)
+        work = _evaluate(store, uses, with_.parent, anew, console, cache, trust)
+        looked, ended = asyncio.run(work)
     finally:
         store.close()
     console.print(summary([folder]))
@@ -69,10 +74,14 @@ async def _evaluate(
     anew: bool,
     console: Console,
     cache: bool,
+    trust: bool,
 ) -> tuple[int, int]:
     stop = stop_on_interrupt(console)
     ended = sum(status != "running" for status in store.statuses().values())
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    with (
+        Progress(console=console, transient=True, disable=not console.is_terminal) as bar,
+        paused_by(partial(paused, bar)),
+    ):
         task = bar.add_task("runs", total=ended)
         looked = await evaluate_again(
             store,
@@ -83,6 +92,7 @@ async def _evaluate(
             stop=stop,
             kept=kept_calls_file(store.path.parent) if cache else None,
             tell=lambda words: console.print(visible(words), markup=False, highlight=False),
+            trust=trust,
         )
     return looked, ended
 

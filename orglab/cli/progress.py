@@ -13,7 +13,7 @@ from rich.progress import Progress as Bar
 from orglab.engine.study.batch import Progress, Tally
 from orglab.providers.human_terminal import paused_by
 
-__all__ = ["progress_of"]
+__all__ = ["paused", "progress_of"]
 
 LINES = 10
 """Lines printed over a batch where there is no terminal."""
@@ -32,7 +32,7 @@ def progress_of(console: Console, name: str) -> Iterator[Progress]:
         TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=console, transient=True) as bar, paused_by(partial(_paused, bar)):
+    with Bar(*columns, console=console, transient=True) as bar, paused_by(partial(paused, bar)):
         task = bar.add_task(name, total=None, words="")
 
         def move(tally: Tally) -> None:
@@ -42,7 +42,7 @@ def progress_of(console: Console, name: str) -> Iterator[Progress]:
 
 
 @contextmanager
-def _paused(bar: Bar) -> Iterator[None]:
+def paused(bar: Bar) -> Iterator[None]:
     """The bar is away while a person is asked at the same terminal."""
     bar.stop()
     try:

@@ -22,7 +22,9 @@ Cache = Annotated[
 Trust = Annotated[
     bool,
     typer.Option(
-        "--trust", help="Let the spec run what it names: Python functions, MCP servers. Read it first."
+        "--trust",
+        help="Let the spec run what it names (Python functions, MCP servers), and have keys sent "
+        "where it says. Read it first.",
     ),
 ]
 
