@@ -54,6 +54,11 @@ class Teller:
         self._failures: list[str] = []
         self._told: set[str] = set()
         self._systems: dict[str, str] = {}
+        self._teams = {
+            (event.body["copy"], event.body["visit"])
+            for event in record.events
+            if event.kind == "team_started"
+        }
 
     def tell(self) -> Sequence[RenderableType]:
         """Everything that happened, in order."""
@@ -171,7 +176,7 @@ class Teller:
         if directive := body.get("directive"):
             self._directive(directive)
         self._work(copy, visit)
-        if output is not None:
+        if output is not None and (copy, visit) not in self._teams:
             self._block(output.value if output.value is not None else output.text)
         self._under = None
 
@@ -179,6 +184,19 @@ class Teller:
         used = self._used.get(directive.get("link", ""), "")
         superior, action = directive.get("superior", ""), directive["action"]
         self._line(f"{_ASKED[action]} {superior}{used}", "yellow")
+
+    def _on_team_started(self, body: Body, _: Event) -> None:
+        inputs = ", ".join(f"{name}: {inline(value, 80)}" for name, value in body["inputs"].items())
+        self._lines.append(Text(""))
+        self._line(f"┌ the team of {body['copy']} begins{f' ({inputs})' * bool(inputs)}", "cyan", 0)
+
+    def _on_team_ended(self, body: Body, _: Event) -> None:
+        said = f"{body['status']}: {body['copy']}@{body['visit']} is {body['answer']}"
+        if body["answer"] is None:
+            reason = f" ({one_line(body['reason'], 300)})" if body["reason"] else ""
+            said = f"{body['status']}: no answer{reason}"
+        self._line(f"└ the team of {body['copy']} {said}", "cyan" if body["answer"] else "red", 0)
+        self._under = None
 
     def _on_output(self, body: Body, event: Event) -> None:
         """Told with its turn."""
@@ -273,6 +291,9 @@ class Teller:
         self._line(f"→ {body['output']} is delivered{whom}", "green", 0)
 
     def _on_not_taken(self, body: Body, _: Event) -> None:
+        if body["why"] == "each":
+            self._line(f"{body['link']} has no item for {', '.join(body['to'])}", "dim", 0)
+            return
         why = _NOT_TAKEN.get(body["why"], body["why"])
         self._line(f"{body['link']} is not taken: {why}", "dim", 0)
 

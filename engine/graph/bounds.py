@@ -73,15 +73,19 @@ def _dearest(topology: Topology) -> int:
 def calls_by_role(topology: Topology) -> dict[str, int]:
     """The most model calls that each role can make in one run of a sound topology.
 
-    Each bound holds by itself; together they may come to more than the run's bound on calls.
+    A role of a team within is called ``ROLE/NAME``; the role that is the team stands for all of
+    them. Each bound holds by itself; together they may come to more than the run's bound on calls.
     """
     shape = shape_of(topology)
     limit = topology.limits.turns
     found: dict[str, int] = {}
     for name, role in topology.roles.items():
-        each = calls_of_turn(role)
-        most = _Sum(shape, lambda other, name=name: calls_of_turn(other) * (other.name == name))  # type: ignore[misc]
-        found[name] = most.total() if limit is None else min(most.total(), limit * each)
+        turns = _Sum(shape, lambda other, name=name: int(other.name == name)).total()  # type: ignore[misc]
+        most = turns if limit is None else min(turns, limit)
+        found[name] = most * calls_of_turn(role)
+        if role.team is not None:
+            inner = calls_by_role(role.team)
+            found |= {f"{name}/{path}": most * calls for path, calls in inner.items()}
     return found
 
 

@@ -19,6 +19,7 @@ from orglab.engine.spec.model import EvaluatorUse, Topology
 from orglab.engine.spec.plugins import PluginCheck, evaluator_places, spread
 from orglab.engine.spec.shape import shape_problems
 from orglab.engine.spec.source import Sources
+from orglab.engine.spec.teams import role_paths
 from orglab.engine.spec.yaml_reader import Document, read_bytes
 from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
@@ -38,7 +39,8 @@ AT_ONCE = 16
 def roles_of(store: Store) -> set[str]:
     """The roles of all teams of a study."""
     hashes = {row["spec"] for row in store.rows("SELECT DISTINCT spec FROM runs")}
-    return {role for each in hashes for role in (store.spec(each) or {"roles": ()})["roles"]}
+    specs = [store.spec(each) for each in hashes]
+    return {role for spec in specs if spec is not None for role in role_paths(spec)}
 
 
 # --- the document --------------------------------------------------------------------------------

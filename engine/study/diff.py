@@ -54,6 +54,7 @@ _CLOSED_BELOW: Final = {
 _BY_ROLE_FIELD: Final[Mapping[str, Kind]] = {
     "system": "prompts",
     "prompt": "prompts",
+    "with": "prompts",
     "vars": "prompts",
     "model": "models",
     "tools": "tools",
@@ -134,11 +135,28 @@ def _matches(wanted: str, name: str) -> bool:
 
 def _named(normal: Mapping[str, JSON], other: Mapping[str, JSON]) -> dict[str, JSON]:
     """A normal form with its links by id, and of its files those that both sides name."""
-    named = {key: value for key, value in normal.items() if key not in _REMARKS}
-    named["links"] = {link["id"]: link for link in normal["links"]}
+    named = _by_name(normal)
     theirs = other.get("files", {})
     named["files"] = {name: sha for name, sha in normal.get("files", {}).items() if name in theirs}
     return named
+
+
+def _by_name(normal: Mapping[str, JSON]) -> dict[str, JSON]:
+    """A normal form with its links by id, and those of the teams within it."""
+    named = {key: value for key, value in normal.items() if key not in _REMARKS}
+    named["links"] = {link["id"]: link for link in normal["links"]}
+    named["roles"] = {
+        name: {**role, "team": _by_name(role["team"])} if "team" in role else role
+        for name, role in normal["roles"].items()
+    }
+    return named
+
+
+def _inside(path: tuple[str, ...]) -> tuple[str, ...]:
+    """A path in a team within as one in the team itself."""
+    while path[:1] == ("roles",) and path[2:3] == ("team",):
+        path = path[3:]
+    return path
 
 
 def _compare(path: tuple[str, ...], left: JSON, right: JSON) -> Iterator[tuple[Any, JSON, JSON]]:
@@ -159,7 +177,7 @@ def _compare_maps(
     for key in keys:
         if not (closed and key.startswith("x-")):
             yield from _compare((*path, key), left.get(key, ABSENT), right.get(key, ABSENT))
-    if path in (("roles",), ("links",)):
+    if _inside(path) in (("roles",), ("links",)):
         ours = [key for key in left if key in right]
         theirs = [key for key in right if key in left]
         if ours != theirs:
@@ -168,6 +186,7 @@ def _compare_maps(
 
 def _closed(path: tuple[str, ...]) -> bool:
     """Whether the map at ``path`` is closed, so that its ``x-`` keys are remarks."""
+    path = _inside(path)
     if path in ((), ("limits",)):
         return True
     if path[0] == "evaluators" or path[2:4] == ("trigger", "checks"):
@@ -191,6 +210,7 @@ def _maps_in_step(left: JSON, right: JSON) -> bool:
 
 def _whole(path: tuple[str, ...]) -> bool:
     """JSON Schemas are compared whole: half a schema says nothing."""
+    path = _inside(path)
     return (path[:1] == ("inputs",) and len(path) == 2) or (
         path[:1] == ("roles",) and path[2:] == ("output",)
     )
@@ -213,11 +233,23 @@ class _Classes:
     """What kind of difference stands at a path."""
 
     def __init__(self, left: Mapping[str, JSON], right: Mapping[str, JSON]) -> None:
+        self._left, self._right = left, right
         links = [*left["links"], *right["links"]]
         self._authority = {link["id"] for link in links if link["kind"] == "authority"}
         self._files = {**left.get("files", {}), **right.get("files", {})}
 
+    def _within(self, role: str) -> _Classes | None:
+        """The classes of the team of a role, where both sides have one."""
+        sides = [each["roles"].get(role, {}).get("team") for each in (self._left, self._right)]
+        if None in sides:
+            return None
+        left, right = ({**side, "files": self._files} for side in sides)
+        return _Classes(left, right)
+
     def kind(self, path: tuple[str, ...], values: tuple[JSON, JSON]) -> Kind:
+        if path[0] == "roles" and path[2:3] == ("team",) and len(path) > 3:
+            inner = self._within(path[1])
+            return inner.kind(path[3:], values) if inner is not None else "structure"
         if path[0] == "roles":
             return _BY_ROLE_FIELD.get(path[2], "structure") if len(path) > 2 else "structure"
         if path[0] == "links":

@@ -146,23 +146,41 @@ def _prompts(runs: Sequence[ImaginedRun]) -> dict[str, int]:
     return longest
 
 
+class _Asker(NamedTuple):
+    """A role that asks a model, by its path, and the models that it may ask."""
+
+    path: str
+    role: Role
+    models: tuple[Model, ...]
+
+
 def _lines(topology: Topology, prompts: Mapping[str, int]) -> list[Line]:
     bounds = calls_by_role(topology)
-    asking: dict[str, list[Role]] = {}
+    asking: dict[str, list[_Asker]] = {}
+    for asker in _askers(topology, ""):
+        if bounds[asker.path]:
+            pool = "" if asker.role.pool is None else f"pool {asker.role.pool}: "
+            names = pool + " ".join(model.alias for model in asker.models)
+            asking.setdefault(names, []).append(asker)
+    return [_line(askers, bounds, prompts) for askers in asking.values()]
+
+
+def _line(askers: Sequence[_Asker], bounds: Mapping[str, int], prompts: Mapping[str, int]) -> Line:
+    first = askers[0]
+    return Line(
+        name=str(first.role.model) if first.role.pool is None else f"pool {first.role.pool}",
+        models=first.models,
+        roles=tuple(asker.path for asker in askers),
+        most=sum_of(_of_role(asker, bounds[asker.path], prompts) for asker in askers),
+    )
+
+
+def _askers(topology: Topology, around: str) -> Iterable[_Asker]:
     for name, role in topology.roles.items():
-        if bounds[name]:
-            asking.setdefault(f"pool {role.pool}" if role.pool else str(role.model), []).append(
-                role
-            )
-    return [
-        Line(
-            name=name,
-            models=(models := _models(topology, roles[0])),
-            roles=tuple(role.name for role in roles),
-            most=sum_of(_of_role(role, models, bounds[role.name], prompts) for role in roles),
-        )
-        for name, roles in asking.items()
-    ]
+        if role.team is not None:
+            yield from _askers(role.team, f"{around}{name}/")
+        elif role.vote is None:
+            yield _Asker(f"{around}{name}", role, _models(topology, role))
 
 
 def _models(topology: Topology, role: Role) -> tuple[Model, ...]:
@@ -171,9 +189,9 @@ def _models(topology: Topology, role: Role) -> tuple[Model, ...]:
     return tuple(topology.models[name] for name in names)
 
 
-def _of_role(role: Role, models: tuple[Model, ...], calls: int, prompts: Mapping[str, int]) -> Most:
-    reply = role.limits.output_tokens or _longest_reply(models)
-    return _most(models, calls, prompts.get(role.name), reply)
+def _of_role(asker: _Asker, calls: int, prompts: Mapping[str, int]) -> Most:
+    reply = asker.role.limits.output_tokens or _longest_reply(asker.models)
+    return _most(asker.models, calls, prompts.get(asker.path), reply)
 
 
 def _most(models: tuple[Model, ...], calls: int, prompt: int | None, reply: int | None) -> Most:

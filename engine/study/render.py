@@ -122,22 +122,22 @@ class _Imagined:
     async def answer(self, request: Request) -> Completion:
         self.prompts.append(_prompt(request))
         if request.schema is None:
-            return Completion(text=self._long(f"[output of {request.labels.copy}]", request))
+            return Completion(text=self._long(f"[output of {_who(request)}]", request))
         if request.labels.purpose == "review":
             return Completion(text=json.dumps(self._verdict(request, request.schema)))
-        name = f"{request.labels.copy}@{request.labels.visit}"  # the same in every arm
+        name = f"{_who(request)}@{request.labels.visit}"  # the same in every arm
         return await self._values.complete(replace(request, tools=(), identity=name))
 
     def _verdict(self, request: Request, schema: Mapping[str, JSON]) -> dict[str, JSON]:
         """An objection to the first output of a copy, where one is offered; then approval."""
         actions = schema["properties"]["action"]["enum"]
-        pair = (request.labels.copy, request.labels.reviewed)
+        pair = (_who(request), request.labels.reviewed)
         objections = [action for action in actions if action in OBLIGING]
         calm = [action for action in actions if action not in OBLIGING]
         first = pair not in self._objected
         self._objected.add(pair)
         chosen = (objections if first else calm) or actions
-        words = self._long(f"[words of {request.labels.copy}]", request, LONGEST_WORDS)
+        words = self._long(f"[words of {_who(request)}]", request, LONGEST_WORDS)
         return {"action": chosen[0], "reason": words}
 
     def _long(self, text: str, request: Request, longest: int = LONGEST) -> str:
@@ -147,15 +147,27 @@ class _Imagined:
         return text_of_tokens(text, min(most, longest))
 
 
+def _who(request: Request) -> str:
+    """The copy that speaks; of a team within, the output it is to give stands before."""
+    labels = request.labels
+    return f"{labels.within}/{labels.copy}" if labels.within else labels.copy
+
+
+def _role(request: Request) -> str:
+    """The role that speaks; of a team within, ``ROLE/NAME``."""
+    around = [part.partition("@")[0].partition("#")[0] for part in request.labels.within.split("/")]
+    return "/".join([*(part for part in around if part), request.labels.role])
+
+
 def _prompt(request: Request) -> Prompt:
     labels = request.labels
-    title = f"{labels.copy}, turn {labels.visit}"
+    title = f"{_who(request)}, turn {labels.visit}"
     if labels.purpose == "review":
         title += f", reviewing {labels.reviewed}"
     return Prompt(
         title=title,
         messages=request.messages,
         tokens=prompt_tokens(request),
-        role=labels.role,
+        role=_role(request),
         identity=request.identity,
     )
