@@ -11,7 +11,7 @@ import importlib.util
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
 
 from orglab.providers.anthropic_manners import Bends, Refusal, learn, manners_of
 from orglab.providers.anthropic_messages import Block, safe_id
@@ -40,16 +40,18 @@ from orglab.providers.options import known_only
 if TYPE_CHECKING:  # the SDK is optional, and slow to import
     from orglab.providers.anthropic_sending import Sender
 
-__all__ = ["KEY_VARIABLE", "OWN_URL", "AnthropicProvider"]
+__all__ = ["KEY_VARIABLE", "OWN_URL", "AnthropicProvider", "Structure"]
+
+Structure: TypeAlias = Literal["format", "tool"]
+"""How structured answers are asked for: by the server's output format, or as a tool's input."""
 
 KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
 """The variable that holds the key for them by custom."""
 
 _OPTIONS: Final = frozenset({"api_key_env", "base_url", "cache", "structure"})
 _VERSION: Final = "2023-06-01"  # of the API, as the SDK sends it
-_STRUCTURES: Final = ("format", "tool")
 _MOST_TRIES: Final = 6  # one as written, and one for each thing that may be refused
-_MOST_REMEMBERED: Final = 4096  # assistant messages with reasoning, in tool loops under way
+_MOST_REMEMBERED: Final = 2048  # assistant messages with reasoning, in tool loops under way
 _REFUSED: Final = frozenset((400, 422))
 
 
@@ -62,7 +64,12 @@ class AnthropicProvider(Provider):
     default_concurrency: ClassVar[int] = 256  # the limit of the account is found by trying
 
     def __init__(
-        self, model: str, account: Account, *, cache: bool = False, by_tool: bool = False
+        self,
+        model: str,
+        account: Account,
+        *,
+        cache: bool = False,
+        structure: Structure | None = None,
     ) -> None:
         """Makes a provider; nothing is sent.
 
@@ -70,14 +77,16 @@ class AnthropicProvider(Provider):
             model: The model's name.
             account: Where to ask, and who pays.
             cache: Mark conversations for the server's prompt cache.
-            by_tool: Ask for structured answers as a tool's input, never by an output format.
+            structure: How structured answers are asked for; None: by ``format``, which a server
+                that is not Anthropic's may take and pass over.
         """
         self._account = account
         self._memory: OrderedDict[str, list[Block]] = OrderedDict()
         self._asking = Asking(
             manners=manners_of(account.base_url, model),
             cache=cache,
-            by_tool=by_tool,
+            by_tool=structure == "tool",
+            holds=structure == "format" or account.base_url == OWN_URL,
             remembered=self._recall,
         )
         self._sender: Sender | None = None
@@ -102,15 +111,15 @@ class AnthropicProvider(Provider):
             raise ValueError(
                 "a model of provider anthropic needs `model`, such as claude-haiku-4-5"
             )
-        cache, structure = options.get("cache", False), options.get("structure", "format")
+        cache, structure = options.get("cache", False), options.get("structure")
         if not isinstance(cache, bool):
             raise ValueError(f"cache of provider anthropic must be true or false, not {cache!r}")
-        if structure not in _STRUCTURES:
+        if structure not in (None, *get_args(Structure)):
             raise ValueError(
                 f"structure of provider anthropic must be format or tool, not {structure!r}"
             )
         account = open_account(options, own_url=OWN_URL, own_variable=KEY_VARIABLE)
-        return cls(model, account, cache=cache, by_tool=structure == "tool")
+        return cls(model, account, cache=cache, structure=structure)
 
     def account(self) -> str:
         """The server and the variable that holds the key."""
@@ -191,9 +200,10 @@ class AnthropicProvider(Provider):
             self._memory.popitem(last=False)
 
     def _recall(self, message: Message) -> Sequence[Block] | None:
-        if message.role != "assistant" or not message.tool_calls:
-            return None
-        return self._memory.get(safe_id(message.tool_calls[0].id))
+        key = safe_id(message.tool_calls[0].id) if message.tool_calls else ""
+        if key in self._memory:
+            self._memory.move_to_end(key)
+        return self._memory.get(key)
 
 
 def _told(fault: ProviderError, attempts: int, sent: Sent) -> ProviderError:

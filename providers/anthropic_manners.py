@@ -115,7 +115,7 @@ def _window(refusal: Refusal) -> bool:
 def _lost_thinking(refusal: Refusal) -> bool:
     """``Expected `thinking` or `redacted_thinking`, but found `tool_use```."""
     named = refusal.says(r"expected .{0,30}thinking.{0,60}found")
-    if refusal.bends.unthinking or "thinking" not in refusal.body or not named:
+    if refusal.bends.unthinking or not named:
         return False
     refusal.bends.unthinking = True
     return True

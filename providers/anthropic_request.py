@@ -106,12 +106,14 @@ class Asking:
         manners: What the model is known not to take.
         cache: Mark the conversation for the server's cache.
         by_tool: Ask for structured answers as a tool's input, whatever the model can.
+        holds: The server is known to hold replies to an output format, and does not pass it over.
         remembered: Blocks of an assistant message as the server sent them, where still known.
     """
 
     manners: Manners
     cache: bool = False
     by_tool: bool = False
+    holds: bool = True
     remembered: Callable[[Message], Sequence[Block] | None] = lambda _: None
 
     def sent(self, request: Request, bends: Bends) -> Sent:
@@ -166,19 +168,18 @@ class Asking:
             )
 
     def _think(self, sent: Sent, written: JSON, bends: Bends) -> None:
-        if written is None:
-            return
-        thinking = _thinking(written)
-        budget = thinking.pop("budget_tokens", None) if self.manners.adaptive else None
+        thinking = None if written is None else _thinking(written)
         if bends.unthinking:
             thinking = {"type": "disabled"}
             sent.notes.append("no thinking in this call: what belongs to its tool calls is lost")
-        elif self.manners.adaptive and thinking["type"] == "enabled":
+        elif thinking is not None and self.manners.adaptive and thinking["type"] == "enabled":
+            budget = thinking.pop("budget_tokens", None)
             thinking["type"] = "adaptive"
             sent.notes.append(
                 f"thinking is adaptive: the model takes no budget (of {budget} tokens)"
             )
-        sent.body["thinking"] = thinking
+        if thinking is not None:
+            sent.body["thinking"] = thinking
 
     def _effort(self, sent: Sent, effort: JSON) -> None:
         if "effort" in self.manners.unsent:
@@ -209,7 +210,7 @@ class Asking:
             return False
         shape = {"type": "json_schema", "schema": held.schema}
         sent.body["output_config"] = {**sent.body.get("output_config", {}), "format": shape}
-        sent.native = not held.loose
+        sent.native = self.holds and not held.loose
         if held.loose:
             sent.notes.append(f"the server does not hold the reply to: {', '.join(held.loose)}")
         return True

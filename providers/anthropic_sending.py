@@ -16,7 +16,7 @@ import httpx2
 
 from orglab.providers.anthropic_request import OWN_URL, Sent
 from orglab.providers.anthropic_stream import Gathered
-from orglab.providers.base import ProviderError, QuotaExhausted, Unavailable
+from orglab.providers.base import BadRequest, ProviderError, QuotaExhausted, Unavailable
 from orglab.providers.hosted import Account
 from orglab.providers.hosted_faults import ServerWords, body_fault, sdk_fault, words_of_sdk
 from orglab.providers.hosted_http import open_http
@@ -73,7 +73,7 @@ class Sender:
         """Sends a request and gathers its reply.
 
         Raises:
-            ProviderError: The connection failed, or the reply broke off.
+            ProviderError: The request cannot be sent, the connection failed, or the reply broke off.
         """
         try:
             stream = await self._client.post(
@@ -88,6 +88,8 @@ class Sender:
             return self._refused(error)
         except anthropic.APIConnectionError as error:
             raise sdk_fault(error, account=self._account) from None
+        except UnicodeEncodeError:
+            raise BadRequest("the request holds half a character (a lone surrogate)") from None
         gathered = Gathered()
         async with stream:
             await self._gather(stream, gathered)

@@ -136,14 +136,16 @@ async def test_the_cache_is_asked_for_where_the_author_wants_it(wire: Any, made:
 
 
 async def test_the_server_holds_the_reply_to_a_schema(wire: Any, made: Any) -> None:
-    """By its output format; only what it holds whole is native."""
-    reply = await wire.ask(made.message('{"code": "a"}'), schema=SCHEMA, params=LIMIT)
+    """By its output format; only what it is known to hold, whole, is native."""
+    said, known = made.message('{"code": "a"}'), {"structure": "format"}
+    reply = await wire.ask(said, schema=SCHEMA, params=LIMIT, options=known)
     sent = wire.bodies[0]["output_config"]["format"]
     assert sent == {"type": "json_schema", "schema": SCHEMA}
     assert (reply.native, reply.notes) == (True, ())
     assert read_reply(reply.text, SCHEMA, stop=reply.stop, native=True).value == {"code": "a"}
-    loose = await wire.ask(made.message('{"code": "a"}'), schema=LOOSE, params=LIMIT)
-    assert not loose.native
+    unknown = await wire.ask(said, schema=SCHEMA, params=LIMIT)
+    loose = await wire.ask(said, schema=LOOSE, params=LIMIT, options=known)
+    assert (unknown.native, loose.native) == (False, False)
     assert loose.notes == ("the server does not hold the reply to: maxLength",)
 
 
@@ -286,6 +288,14 @@ async def test_reasoning_goes_back_with_its_tool_calls(wire: Any, made: Any) -> 
         {"type": "text", "text": "Look."},
         {"type": "tool_use", "id": "toolu_9", "name": "head", "input": {"n": 1}},
     ]
+
+
+async def test_half_a_character_is_refused_unsent(wire: Any) -> None:
+    """JSON cannot carry it in UTF-8."""
+    asked = wire.request(messages=(Message(role="user", content="a\ud800"),))
+    with pytest.raises(BadRequest, match="half a character"):
+        await wire.provider().complete(asked)
+    assert wire.bodies == []
 
 
 async def test_where_it_is_lost_the_call_goes_on_without_reasoning(wire: Any, made: Any) -> None:
