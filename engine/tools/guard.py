@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orglab.engine.tools.database import Database
+from orglab.engine.tools.cells import CellType
+from orglab.engine.tools.database import Database, quoted
 from orglab.engine.tools.functions import CLOCK, FUNCTIONS, GROWING, INSTEAD, REPLACING, TYPES
 from orglab.providers.base import ToolError
 
@@ -43,13 +44,19 @@ _NODE_WORDS = {
     "PIVOT": "write the groups with GROUP BY",
     "TABLE_FUNCTION": "table functions are not allowed; the only table is `data`",
 }
+_NUMERIC = {"BIGINT", "DECIMAL", "DOUBLE", "HUGEINT", "INTEGER", "INTEGER_LITERAL", "NUMERIC"}
 _OPERATORS_REFUSED = {"ARRAY_EXTRACT", "ARRAY_SLICE", "STRUCT_EXTRACT", "ARRAY_CONSTRUCTOR"}
 
 _Tree = Mapping[str, Any]
 
 
-def guarded(sql: str, database: Database, columns: Sequence[str]) -> str:
+def guarded(sql: str, database: Database, columns: Mapping[str, CellType]) -> str:
     """``sql``, if it is one SELECT that only reads `data` and stays small.
+
+    Args:
+        sql: What the model wrote.
+        database: The table's.
+        columns: The table's columns by name, with their types.
 
     Raises:
         ToolError: It is not; the text says why and what to write instead.
@@ -65,7 +72,7 @@ def guarded(sql: str, database: Database, columns: Sequence[str]) -> str:
     if kind != "SELECT":
         raise ToolError(f"{kind} is not allowed: only one SELECT (or WITH … SELECT) on `data`")
     try:
-        _Guard({one.lower() for one in columns}).look(json.loads(tree))
+        _Guard({name.lower(): kind for name, kind in columns.items()}).look(json.loads(tree))
     except RecursionError:
         raise ToolError("`sql` is nested too deep: write it flatter") from None
     return sql
@@ -74,14 +81,16 @@ def guarded(sql: str, database: Database, columns: Sequence[str]) -> str:
 class _Guard:
     """Looks at every part of a statement's tree."""
 
-    def __init__(self, columns: set[str]) -> None:
+    def __init__(self, columns: Mapping[str, CellType]) -> None:
         self._columns = columns
+        self._made: set[str] = set()
         self._growing = 0
 
     def look(self, tree: _Tree) -> None:
         if tree.get("error"):
             raise ToolError(str(tree.get("error_message", "this SELECT cannot be read")))
         statements = tree["statements"]
+        self._made = {str(one["alias"]).lower() for one in _parts(statements) if one.get("alias")}
         for part in _parts(statements):
             self._part(part)
         if self._growing > _MOST_GROWING:
@@ -109,6 +118,8 @@ class _Guard:
             _refuse_type(part)
         elif sort == "COLUMN_REF":
             self._column(part["column_names"])
+        elif kind.startswith("COMPARE_"):
+            self._comparison(part)
 
     def _function(self, part: _Tree) -> None:
         name = str(part["function_name"]).lower()
@@ -120,6 +131,28 @@ class _Guard:
         if name in REPLACING:
             _refuse_growth(name, _arguments(part))
             self._growing += name == "regexp_replace"
+
+    def _comparison(self, part: _Tree) -> None:
+        """Refuses a text beside a number: the database would round texts, or fail at the first word."""
+        sides = [part[key] for key in ("left", "right", "input", "lower", "upper") if key in part]
+        sides += part.get("children", [])
+        texts = [name for side in sides if (name := self._of(side, "text"))]
+        numbers = [_number_of(side) or self._of(side, "integer", "number") for side in sides]
+        number = next(filter(None, numbers), None)
+        if texts and number:
+            name = quoted(texts[0])
+            raise ToolError(
+                f"the column {name} is text, and {number} is a number: compare it with a text in "
+                f"single quotes, or write TRY_CAST({name} AS DOUBLE), which is NULL for what is no number"
+            )
+
+    def _of(self, side: _Tree, *kinds: CellType) -> str | None:
+        """The column's name, where ``side`` is a bare column of the table of one of these types."""
+        if side.get("class") != "COLUMN_REF":
+            return None
+        name = str(side["column_names"][-1])
+        of_table = name.lower() not in self._made  # else it may be one that the query made
+        return name if of_table and self._columns.get(name.lower()) in kinds else None
 
     def _column(self, names: Sequence[str]) -> None:
         name = names[-1].lower()
@@ -152,6 +185,18 @@ def _text_of(part: _Tree) -> str | None:
     literal = part.get("literal", part.get("value"))
     text = literal.get("text", literal.get("value")) if isinstance(literal, dict) else literal
     return text if isinstance(text, str) else None
+
+
+def _number_of(part: _Tree) -> str | None:
+    """A constant number as it is written, else None."""
+    if part.get("class") != "CONSTANT":
+        return None
+    literal = part.get("literal")
+    if isinstance(literal, dict):
+        return str(literal.get("text")) if literal.get("kind") in _NUMERIC else None
+    value = part.get("value")  # as older databases write it
+    kind = (value.get("type") or {}).get("id") if isinstance(value, dict) else None
+    return str(value["value"]) if isinstance(value, dict) and kind in _NUMERIC else None
 
 
 def _refuse_growth(name: str, arguments: Sequence[_Tree]) -> None:

@@ -53,7 +53,9 @@ def measured(measure: str, column: Column | None, cells: Sequence[Value]) -> Fig
         return _extreme(measure, present)
     if not column.numeric:
         raise ToolError(f"column `{column.name}` is not numeric, it is {column.type}")
-    values = finite(cast("Sequence[Number]", present))[0]
+    values, _, infinite = finite(cast("Sequence[Number]", present))
+    if infinite and not values:
+        return Figure(None, 0, f"no finite values: {infinite} infinite ones are left out")
     return _extreme(measure, values) if measure in _EXTREMES else _OF_NUMBERS[measure](values)
 
 

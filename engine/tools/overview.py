@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 
 from orglab.engine.tools.cells import Column, Value
 from orglab.engine.tools.figures import Number, finite, mean, quantile, std
-from orglab.engine.tools.strict import json_text
+from orglab.engine.tools.strict import finite_rows, json_text
 from orglab.engine.tools.table import Table
 from orglab.engine.tools.table_tool import TableTool, arguments_schema, integer, optional_text
 from orglab.providers.base import JSON
@@ -137,5 +137,6 @@ class Head(TableTool):
         """Columns and the first rows."""
         n = integer(arguments, "n", 5, 20)
         columns = [one.values[:n] for one in table.columns.values()]
-        rows = list(zip(*columns, strict=True))
-        return {"columns": list(table.columns), "rows": rows, "of": table.rows}
+        rows, notes = finite_rows(list(table.columns), list(zip(*columns, strict=True)))
+        found: dict[str, Any] = {"columns": list(table.columns), "rows": rows, "of": table.rows}
+        return found | ({"notes": notes} if notes else {})

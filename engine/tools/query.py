@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from orglab.engine.tools.guard import guarded
+from orglab.engine.tools.strict import finite_rows
 from orglab.engine.tools.table import Table
 from orglab.engine.tools.table_tool import TableTool, arguments_schema, text
 from orglab.providers.base import JSON, ToolError
@@ -65,13 +66,16 @@ class Query(TableTool):
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
         """Columns and rows; ``truncated`` where there are more rows than shown."""
         database = table.database
-        sql = guarded(text(arguments, "sql"), database, list(table.columns))
+        types = {name: column.type for name, column in table.columns.items()}
+        sql = guarded(text(arguments, "sql"), database, types)
         try:
             answer = database.ask(sql, self.rows, self.seconds)
         except ToolError as error:
             raise ToolError(_explained(str(error), table)) from None
-        found = {"columns": answer.columns, "rows": answer.rows, "row_count": len(answer.rows)}
-        return found | {"truncated": answer.more}
+        rows, notes = finite_rows(answer.columns, answer.rows)
+        found: dict[str, Any] = {"columns": answer.columns, "rows": rows, "row_count": len(rows)}
+        found |= {"truncated": answer.more}
+        return found | ({"notes": notes} if notes else {})
 
 
 def _explained(said: str, table: Table) -> str:

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from orglab.providers.base import JSON
 
-__all__ = ["CHARACTERS", "bounded", "json_text", "strict", "tidy"]
+__all__ = ["CHARACTERS", "bounded", "finite_rows", "json_text", "strict", "tidy"]
 
 CHARACTERS = 8_000
 _LONG = 400  # characters of one text before it is cut
@@ -74,6 +74,33 @@ def _foreign(value: object) -> JSON:
     twin = getattr(value, "item", None)
     found = twin() if callable(twin) else value
     return str(value) if type(found) is type(value) else strict(found)
+
+
+def finite_rows(
+    names: Sequence[str], rows: Sequence[Sequence[object]]
+) -> tuple[list[list[object]], list[str]]:
+    """Rows with null in place of what is no finite number, and notes that say where and how many."""
+    odd = {
+        at: [row[at] for row in rows if _is_odd(row[at])]
+        for at in range(len(names))
+        if any(_is_odd(row[at]) for row in rows)
+    }
+    notes = [
+        f"`{names[at]}`: {len(found)} of {len(rows)} values shown as null are not missing but "
+        + " or ".join(dict.fromkeys(_odd_words(value) for value in found))
+        for at, found in odd.items()
+    ]
+    return [[None if _is_odd(value) else value for value in row] for row in rows], notes
+
+
+def _is_odd(value: object) -> bool:
+    return isinstance(value, float | Decimal) and not math.isfinite(value)
+
+
+def _odd_words(value: object) -> str:
+    if isinstance(value, float | Decimal) and math.isinf(value):
+        return "infinite" if value > 0 else "negative infinite"
+    return "no number"
 
 
 def bounded(

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from orglab.engine.tools.counts import GroupBy
+from orglab.engine.tools.overview import Head
 from orglab.engine.tools.query import Query
 from orglab.providers.base import JSON, ToolError
 
@@ -267,12 +269,69 @@ async def test_every_type_of_result_is_strict_json(select: Ask) -> None:
     )
     assert json.loads(json.dumps(found, allow_nan=False))["rows"] == [
         [
-            "inf",
-            "nan",
+            None,
+            None,
             "2024-01-01",
             {"id": 0, "x": 0.0, "s": "text 0", "day": "2024-01-01"},
             [149.5, 149.0],
         ]
+    ]
+    assert found["notes"] == [
+        "`(1e308 * 10)`: 1 of 1 values shown as null are not missing but infinite",
+        "`(0.0 / 0)`: 1 of 1 values shown as null are not missing but no number",
+    ]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "s = 5",
+        "5 <> d.s",
+        "s > 1.5",
+        "s IN ('a', 7)",
+        "s BETWEEN 1 AND 2",
+        "d.s = d.x",
+        "NOT s = 1",
+    ],
+)
+async def test_a_text_column_beside_a_number_is_refused(select: Ask, condition: str) -> None:
+    """Case 46 in SQL: the database would round '5.5' to 6, or fail at the first word."""
+    with pytest.raises(ToolError, match=r'"s" is text.*is a number: .*TRY_CAST\("s" AS DOUBLE\)'):
+        await select(f"SELECT count(*) FROM data d WHERE {condition}")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM data WHERE s = 'text 5'",
+        "SELECT count(*) FROM data WHERE TRY_CAST(s AS DOUBLE) = 5",
+        "SELECT count(*) FROM (SELECT x AS s FROM data) WHERE s = 5",
+        "SELECT count(*) FROM data WHERE length(s) = 6",
+    ],
+)
+async def test_what_fits_is_compared(select: Ask, sql: str) -> None:
+    """Texts with texts, numbers with numbers, and a column that the query made with anything."""
+    assert (await select(sql))["row_count"] == 1
+
+
+async def test_infinite_values_are_named(ask: Ask) -> None:
+    """Case 48: null with a note, never a text among numbers, and no group of them has "no values"."""
+    table = "k,y\na,inf\na,-inf\nb,2.5\n"
+    found = await ask(Query, table, {"sql": "SELECT y FROM data"})
+    assert found["rows"] == [[None], [None], [2.5]]
+    (note,) = found["notes"]
+    assert note.startswith("`y`: 2 of 3 values shown as null are not missing but infinite")
+    shown = await ask(Head, table, {})
+    assert (shown["rows"], shown["notes"]) == ([["a", None], ["a", None], ["b", 2.5]], [note])
+    groups = await ask(GroupBy, table, {"by": "k", "measure": "mean", "column": "y"})
+    assert groups["groups"] == [
+        {"group": "b", "value": 2.5, "n": 1},
+        {
+            "group": "a",
+            "value": None,
+            "n": 0,
+            "reason": "no finite values: 2 infinite ones are left out",
+        },
     ]
 
 
