@@ -10,8 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from orglab.results.figures_text import count, dollars, seconds
+from orglab.results.paid import money_words
 from orglab.results.plain import visible
 from orglab.results.reader import Reader, RunRow
+from orglab.results.served import drift_words, drifts
 
 __all__ = ["runs_table"]
 
@@ -39,7 +41,9 @@ def runs_table(reader: Reader, *, limit: int | None = 1_000) -> RenderableType:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row, shown))
-    return Group(table, *[Text(note, style="dim") for note in _notes(rows, total)])
+    notes = [*_notes(rows, total), *money_words(reader)]
+    warnings = [Text(f"DRIFT: {drift_words(each)}", style="yellow") for each in drifts(reader)]
+    return Group(table, *[Text(note, style="dim") for note in notes], *warnings)
 
 
 def _first(rows: Iterable[RunRow], limit: int | None) -> Iterable[RunRow]:

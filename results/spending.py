@@ -104,6 +104,8 @@ def _of_call(study: _Rows, run: int, position: str, kept: int) -> Iterator[CutCa
     sql = """SELECT r.arm, r.unit, r.replicate, a.again, a.what FROM attempts a
              JOIN runs r USING (run) WHERE a.run=? AND a.position=? ORDER BY a.number"""
     rows = list(study.rows(sql, (run, position)))
+    if not rows:  # attempts of a run that the study does not hold
+        return
     requests = _lost([(bool(row["again"]), loads(row["what"])) for row in rows], kept)
     if not requests:
         return

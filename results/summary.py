@@ -20,9 +20,11 @@ from rich.text import Text
 
 from orglab.results.figures_text import dollars, seconds
 from orglab.results.jsontext import loads
+from orglab.results.paid import money_words
 from orglab.results.plain import visible
 from orglab.results.rates import wilson
 from orglab.results.reader import Reader, RunRow
+from orglab.results.served import Drift, drift_words, drifts
 
 __all__ = ["ArmFigures", "Measure", "Summary", "summary"]
 
@@ -179,10 +181,14 @@ class Summary:
     Attributes:
         groups: One an arm.
         everything: Every figure is printed, not the main ones alone.
+        drifts: Models of a study that were served by several, by the study's folder.
+        money: What was not paid, or may have been, by the study's folder.
     """
 
     groups: tuple[ArmFigures, ...]
     everything: bool = False
+    drifts: tuple[tuple[str, Drift], ...] = ()
+    money: tuple[tuple[str, str], ...] = ()
 
     @property
     def simulated(self) -> bool:
@@ -209,7 +215,17 @@ class Summary:
         parts.append(Text("Means and medians; rates with Wilson intervals of 95 %.", style="dim"))
         if zeros:
             parts.append(Text(f"0 in every run: {visible(', '.join(zeros))}", style="dim"))
+        parts += [Text(f"{self._of(place)}{words}") for place, words in self.money]
+        parts += [
+            Text(f"DRIFT: {self._of(place)}{drift_words(drift)}", style="bold yellow")
+            for place, drift in self.drifts
+        ]
         return Group(*parts)
+
+    def _of(self, place: str) -> str:
+        """Which study, where there are several."""
+        several = len({group.study for group in self.groups}) > 1
+        return f"{visible(place)}: " if several else ""
 
     def _is_main(self, name: str) -> bool:
         if _DETAIL.search(name):
@@ -231,6 +247,8 @@ class Summary:
         return {
             "simulated": self.simulated,
             "groups": [group.as_json() for group in self.groups],
+            "drifts": [{"study": place, **drift.as_json()} for place, drift in self.drifts],
+            "money": [{"study": place, "words": words} for place, words in self.money],
         }
 
 
@@ -244,21 +262,30 @@ def summary(places: Sequence[Path], *, everything: bool = False) -> Summary:
     Raises:
         StoreError: There is no study at one of them.
     """
-    groups = [group for place in places for group in _read(place)]
+    groups: list[ArmFigures] = []
+    drifting: list[tuple[str, Drift]] = []
+    money: list[tuple[str, str]] = []
+    for place in places:
+        with Reader(place) as reader:
+            groups += _read(reader)
+            name = reader.path.parent.name
+            drifting += [(name, drift) for drift in drifts(reader)]
+            money += [(name, words) for words in money_words(reader)]
     arms = Counter(group.arm for group in groups)
     for group in groups:
         if arms[group.arm] > 1:
             group.label = f"{group.arm} ({group.study.parent.name})"
-    return Summary(groups=tuple(groups), everything=everything)
+    return Summary(
+        groups=tuple(groups), everything=everything, drifts=tuple(drifting), money=tuple(money)
+    )
 
 
-def _read(place: Path) -> Iterable[ArmFigures]:
-    with Reader(place) as reader:
-        groups: dict[str, ArmFigures] = {}
-        for row in reader.runs():
-            new = ArmFigures(label=row.arm, arm=row.arm, study=reader.path)
-            groups.setdefault(row.arm, new).add(row)
-        _add_scores(reader, groups)
+def _read(reader: Reader) -> Iterable[ArmFigures]:
+    groups: dict[str, ArmFigures] = {}
+    for row in reader.runs():
+        new = ArmFigures(label=row.arm, arm=row.arm, study=reader.path)
+        groups.setdefault(row.arm, new).add(row)
+    _add_scores(reader, groups)
     return groups.values()
 
 

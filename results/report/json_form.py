@@ -49,6 +49,10 @@ def json_form(report: Report) -> dict[str, JSON]:
             arguments: {arm: _hedges(counts) for arm, counts in arms.items()}
             for arguments, arms in findings.hedges.items()
         },
+        "drifts": [drift.as_json() for drift in findings.drifts],
+        "cut_requests": [asdict(call) for call in findings.spending.cut]
+        if findings.spending
+        else [],
         "made_with": dict(findings.meta),
     }
 

@@ -10,6 +10,7 @@ from orglab.results.report.blocks import Block, Bullets, Column, Paragraph, Sect
 from orglab.results.report.counts import LoopRow
 from orglab.results.report.data import NOT_RUN
 from orglab.results.report.findings import Findings
+from orglab.results.report.parts.served import served_blocks
 from orglab.results.report.wording import NOTHING, amount, label, number, percent
 
 __all__ = ["attrition_part", "loops_part"]
@@ -101,6 +102,7 @@ def attrition_part(findings: Findings) -> Section:
             "is missing. Nothing missing counts as 0."
         )
         blocks.append(Paragraph(text=words, kind="note"))
+    blocks += served_blocks(findings)
     return Section(id="attrition", title="Attrition and missing scores", blocks=blocks)
 
 

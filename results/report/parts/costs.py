@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orglab.results.paid import cut_words
 from orglab.results.report.blocks import Block, Column, Figure, Paragraph, Section, Table
 from orglab.results.report.costs import ArmCosts, Costs, Use
 from orglab.results.report.figures.bars import stacked_bars
@@ -80,6 +81,8 @@ def costs_part(findings: Findings) -> Section:
             f"The price of {amount(costs.total.unpriced, 'call')} is not known, so sums with them "
             "are unknown and not 0."
         )
+    if findings.spending is not None and findings.spending.cut:
+        notes.append(cut_words(findings.spending))
     blocks += [Paragraph(text=words, kind="note") for words in notes]
     return Section(id="costs", title="Cost", blocks=blocks)
 
