@@ -406,7 +406,7 @@ class _Run:
         outcome = await inner.play()
         turn.spent, turn.turns = inner.meter.spent, outcome.turns
         turn.events = renamed(outcome.events, names, turn.visit)
-        names.close(inner.state.visits, inner.flow.uses)
+        names.close(outcome.events)
         if inner.counter.history:
             turn.calls.append((digest("team", str(turn.rank)), inner.counter.history))
         if inner.fault is not None:

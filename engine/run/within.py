@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from orglab.engine.run.copies import Copy
 from orglab.engine.run.flow import Emit
+from orglab.results.history import closing_uses
 from orglab.results.journal import Entry, Journal
 from orglab.results.records import Event
 
@@ -22,6 +23,8 @@ __all__ = ["OUTSIDE", "InnerJournal", "Names", "outside", "renamed"]
 JSON: TypeAlias = Any
 Body: TypeAlias = Mapping[str, JSON]
 
+_TAKING: Final = {"turn": "copy", "review": "superior"}
+"""Events by which a copy takes a turn, and where it stands in them."""
 OUTSIDE: Final = "../"
 """What the name of something from outside begins with, inside a run."""
 
@@ -77,12 +80,14 @@ class Names:
         copy, at, visit = name.rpartition("@")
         return f"{self.copy}/{copy}@{self.visit(copy, int(visit))}" if at else self.by_role(name)
 
-    def close(self, visits: Mapping[str, int], uses: Mapping[str, int]) -> None:
-        """Ends a turn in which the team took ``visits`` turns and used its closing links."""
-        for copy, number in visits.items():
-            self.visits[copy] = self.visits.get(copy, 0) + number
-        for link, number in uses.items():
-            self.uses[link] = self.uses.get(link, 0) + number
+    def close(self, events: Sequence[Event]) -> None:
+        """Ends a turn of the copy: what the team did in it, teams within it too."""
+        for event in events:
+            if event.kind in _TAKING:
+                copy = event.body[_TAKING[event.kind]]
+                self.visits[copy] = self.visits.get(copy, 0) + 1
+        for link in closing_uses(events):
+            self.uses[link] = self.uses.get(link, 0) + 1
 
 
 class InnerJournal:

@@ -42,7 +42,10 @@ NEXT = {
 
 def _role(name: str, fields: Mapping[str, Any]) -> Role:
     given = dict(fields)
-    given.setdefault("model", "m")
+    if not {"vote", "team"} & given.keys():
+        given.setdefault("model", "m")
+    if "with" in given:
+        given["fill"] = given.pop("with")
     if "limits" in given:
         given["limits"] = RoleLimits(**given["limits"])
     return Role(name=name, **given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,12 +15,12 @@ from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
 from orglab.engine.run.desk import Desk
 from orglab.engine.run.run import Outcome, RunPlan, Unit, run_team
-from orglab.engine.spec.model import AuthorityLink, ForwardLink
+from orglab.engine.spec.model import AuthorityLink, ForwardLink, Topology
 from orglab.providers.base import Request
 from orglab.providers.scripted import ScriptedProvider
 from orglab.results.journal import Entry, MemoryJournal
 
-TEAMS = int(os.environ.get("ORGLAB_FUZZ_TEAMS", "1500"))
+TEAMS = int(os.environ.get("ORGLAB_FUZZ_TEAMS", "1000"))
 """Teams tried by the quick test; raise it to try more."""
 
 OBLIGING = ("question", "revise", "reject")
@@ -32,9 +33,88 @@ PHASES = [
 STEPS = ("again", "left", "right", "done")
 
 
-def random_parts(rng: random.Random) -> tuple[dict[str, Any], list[dict[str, Any]], list[str]]:
+MOST_ITEMS = 2
+ITEMS = {"type": "array", "maxItems": MOST_ITEMS, "items": {"type": "integer"}}
+DEEPEST = 2
+
+Build = Callable[..., Any]
+
+
+def random_team(rng: random.Random, build: Build, depth: int = 0) -> Any:
+    """A random topology, teams within it too; not all are sound."""
+    roles, links, output = random_parts(rng, 6 if depth == 0 else 3)
+    votes(rng, roles, links)
+    hand_out(rng, roles, links)
+    if depth < DEEPEST:
+        nest(rng, build, roles, links, depth)
+    return build(roles, links, output, limits=random_limits(rng))
+
+
+def random_limits(rng: random.Random) -> dict[str, int]:
+    """Limits of a run, most often none."""
+    limits = {"turns": rng.randint(1, 25)} if rng.random() < 0.15 else {}
+    return limits | ({"tokens": rng.randint(1, 3000)} if rng.random() < 0.15 else {})
+
+
+def votes(rng: random.Random, roles: dict[str, Any], links: list[dict[str, Any]]) -> None:
+    """Turns some roles that hear structured outputs alone into votes."""
+    forward = [link for link in links if link.get("kind") != "authority"]
+    for name, fields in roles.items():
+        senders = {link["from"] for link in forward if link["to"] == name}
+        told = senders and all("output" in roles[sender] for sender in senders)
+        if told and name.startswith("r") and rng.random() < 0.4:
+            kept = {key: fields[key] for key in ("join", "on_error", "output") if key in fields}
+            roles[name] = {**kept, "vote": "next"}
+
+
+def hand_out(rng: random.Random, roles: dict[str, Any], links: list[dict[str, Any]]) -> None:
+    """Lets some links hand out the items of a list."""
+    for link in links:
+        source = roles[link["from"]]
+        if link.get("kind") == "authority" or "cap" in link or "vote" in source:
+            continue
+        copies = roles[link["to"]].get("replicas", 1)
+        if copies >= MOST_ITEMS and "output" in source and rng.random() < 0.6:
+            source["output"] = listing(source["output"])
+            link["each"] = "items"
+
+
+def listing(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with a list of items."""
+    properties = {**schema["properties"], "items": ITEMS}
+    return {**schema, "properties": properties, "required": ["next", "items"]}
+
+
+def nest(
+    rng: random.Random,
+    build: Build,
+    roles: dict[str, Any],
+    links: list[dict[str, Any]],
+    depth: int,
+) -> None:
+    """Turns some roles into teams, and leaves out the conditions on what they say."""
+    for name, fields in roles.items():
+        if not name.startswith("r") or "vote" in fields or rng.random() > 0.15:
+            continue
+        inner = random_team(rng, build, depth + 1)
+        reads = [link for link in links if link["from"] == name and {"when", "each"} & link.keys()]
+        heard = [link["to"] for link in links if link["from"] == name and "cap" not in link]
+        if reads or compile_topology(inner)[0] is None or is_counted(heard, roles):
+            continue
+        kept = ("join", "on_error", "replicas", "sees")
+        roles[name] = {**{key: fields[key] for key in kept if key in fields}, "team": inner}
+
+
+def is_counted(names: list[Any], roles: Mapping[str, Any]) -> bool:
+    """Whether a vote is among these roles: it needs to know what its senders write."""
+    return any("vote" in roles[name] for name in names if isinstance(name, str))
+
+
+def random_parts(
+    rng: random.Random, most: int
+) -> tuple[dict[str, Any], list[dict[str, Any]], list[str]]:
     """Roles, links and outputs of a random team; not all are sound."""
-    size = rng.randint(1, 6)
+    size = rng.randint(1, most)
     names = [f"r{number}" for number in range(size)]
     bosses = [f"b{number}" for number in range(rng.randint(0, 2))]
     schema = {
@@ -124,7 +204,8 @@ def reply_to(request: Request) -> Any:
         return "word " * rng.randint(1, 9)
     properties = request.schema["properties"]
     if "next" in properties:
-        return {"next": rng.choice(STEPS)}
+        items = {"items": [7] * rng.randint(0, MOST_ITEMS)} if "items" in properties else {}
+        return {"next": rng.choice(STEPS), **items}
     verdict = {"action": rng.choice(properties["action"]["enum"]), "reason": "so"}
     if "target" in properties and rng.random() < 0.5:
         verdict["target"] = rng.choice(properties["target"]["enum"])
@@ -172,18 +253,56 @@ def caps_hold(team: Team, outcome: Outcome) -> None:
             assert len(uses) <= link.cap
 
 
+def caps_hold_within(team: Team, outcome: Outcome) -> None:
+    """The caps of a team within hold in each turn of its role."""
+    used: dict[tuple[str, str], int] = {}
+    caps = {
+        f"{name}/{link.id}": link.cap
+        for name, inner in team.teams.items()
+        for link in inner.topology.authority
+    }
+    for event in outcome.events:
+        body = event.body
+        if event.kind == "team_started":
+            ended = [one for one in used if one[0].startswith(f"{body['copy']}/")]
+            used = {key: number for key, number in used.items() if key not in ended}
+        if event.kind == "verdict" and body["obliged"] and body["link"] in caps:
+            key = (body["copy"].rpartition("/")[0] + "/", body["link"])
+            used[key] = used.get(key, 0) + 1
+            assert used[key] <= caps[body["link"]]
+
+
+def kinds_of(topology: Topology) -> set[str]:
+    """Which of a vote, a list handed out and a team within a topology has."""
+    roles, links = topology.roles.values(), topology.forward
+    found = {"vote"} if any(role.vote for role in roles) else set()
+    found |= {"team"} if any(role.team for role in roles) else set()
+    return found | ({"each"} if any(link.each for link in links) else set())
+
+
+def counts_agree(outcome: Outcome) -> None:
+    """Turns are counted as they are told, and no output has the name of another."""
+    told = sum(event.kind in ("turn", "review") for event in outcome.events)
+    assert told == outcome.turns
+    names = [output.id for output in outcome.outputs]
+    assert len(names) == len(set(names))
+    posted = [event.body["id"] for event in outcome.events if event.kind == "output"]
+    assert sorted(posted) == sorted(names)
+
+
 @pytest.mark.timeout(240)
 async def test_random_teams(build: Callable[..., Any]) -> None:
     """Same spec, unit, seed and replies give the same events, whatever the delays or crashes."""
     sound = ends = 0
+    kinds: Counter[str] = Counter()
     statuses: dict[str, int] = {}
     for number in range(TEAMS):
         rng = random.Random(number)
-        roles, links, output = random_parts(rng)
-        team, _ = compile_topology(build(roles, links, output))
+        team, _ = compile_topology(random_team(rng, build))
         if team is None:
             continue
         sound += 1
+        kinds.update(kinds_of(team.topology))
         journal = MemoryJournal()
         outcome, calls = await play(team, number, journal, None)
         statuses[outcome.status] = statuses.get(outcome.status, 0) + 1
@@ -191,10 +310,13 @@ async def test_random_teams(build: Callable[..., Any]) -> None:
         assert outcome.turns <= team.bounds.turns, number
         assert calls <= team.bounds.calls, number
         caps_hold(team, outcome)
+        caps_hold_within(team, outcome)
+        counts_agree(outcome)
         delayed, _ = await play(team, number, MemoryJournal(), rng)
         assert delayed.events == outcome.events, number
         await crashed(team, number, journal, outcome, calls, rng)
     assert ends == sound
+    assert min(kinds[kind] for kind in ("vote", "each", "team")) > sound / 50, kinds
     assert sound > TEAMS / 3
     assert (
         min(statuses.get(status, 0) for status in ("completed", "stopped", "failed")) > sound / 50
