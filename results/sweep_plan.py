@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from orglab.results.jsontext import loads
 from orglab.results.reader import Reader
 
-__all__ = ["FrozenFactor", "SweepPlan", "is_sweep", "sweep_plan", "sweep_plans"]
+__all__ = ["FrozenFactor", "SweepPlan", "arm_of", "is_sweep", "sweep_plan", "sweep_plans"]
 
 JSON: TypeAlias = Any
 
@@ -111,6 +111,10 @@ class SweepPlan:
         """How many runs are planned."""
         return len(self.cells) * len(self.normal["units"]) * int(self.normal["replicates"])
 
+    def key(self, name: str, spec: str) -> str:
+        """What tells the runs of a stored arm and its calls from others'."""
+        return f"{arm_of(name)} {spec}" if self.over_experiment else spec
+
     def cell_of(self, arm: str, point: int) -> str:
         """The cell that stands for a point under an arm."""
         return self._places[arm, point]
@@ -126,6 +130,11 @@ class SweepPlan:
         wanted = self.normal["analysis"].get("reference", {}).get(factor.path, factor.labels[0])
         pairs = zip(factor.labels, factor.values, strict=True)
         return next((label for label, value in pairs if wanted in (label, value)), factor.labels[0])
+
+
+def arm_of(name: str) -> str:
+    """The experiment's arm that a team's name begins with."""
+    return name.partition(" ")[0].removeprefix("arm=")
 
 
 def sweep_plans(reader: Reader) -> list[SweepPlan]:

@@ -28,6 +28,7 @@ from orglab.engine.study.sharing import sharing_of
 from orglab.engine.tools.vectors_file import vectors_file
 from orglab.results.reader import RunRow
 from orglab.results.store import Store
+from orglab.results.sweep_plan import sweep_plan
 
 __all__ = ["evaluate_again", "evaluators_of", "roles_of"]
 
@@ -214,9 +215,10 @@ class _Again:
     def __post_init__(self) -> None:
         self.desks = Desks()
         self._topologies: dict[str, Topology] = {}
-        plans = self.store.rows("SELECT hash FROM specs WHERE kind='experiment'")
+        plans = self.store.rows("SELECT hash FROM specs WHERE kind IN ('experiment', 'sweep')")
         shares = [(self.store.spec(row["hash"]) or {}).get("share_prefix") for row in list(plans)]
         self._apart = bool(shares) and True not in shares
+        self._sweep = sweep_plan(self.store)
         self.sharing = sharing_of(
             self.store, arms=True in shares, kept=self.kept, tell=self.tell or _quiet
         )
@@ -229,7 +231,7 @@ class _Again:
             store=self.store,
             desks=self.desks,
             seed=row.seed,
-            arm=row.arm if self._apart else "",
+            arm=self._key(row) if self._apart else "",
             sharing=self.sharing,
         )
         unit = Unit(
@@ -240,6 +242,10 @@ class _Again:
         )
         measurer = Measurer(judging, self.uses, anew=self.anew)
         await measurer.measure(row.id, unit, row.replicate, self.stop.is_set)
+
+    def _key(self, row: RunRow) -> str:
+        """What tells the run's calls from those of other arms, as when it was run."""
+        return row.arm if self._sweep is None else self._sweep.key(row.arm, row.spec)
 
     def _topology(self, spec: str) -> Topology:
         if spec not in self._topologies:

@@ -100,6 +100,7 @@ class Tally:
 
     Attributes:
         planned: Runs planned.
+        teams: Teams that each unit is run with, one after another.
         kept: Runs that earlier processes had ended.
         completed: Runs completed.
         stopped: Runs stopped by a limit or a cap.
@@ -119,6 +120,7 @@ class Tally:
     """
 
     planned: int = 0
+    teams: int = 1
     kept: int = 0
     completed: int = 0
     stopped: int = 0
@@ -287,7 +289,7 @@ class _Batch:
         self.desks = Desks(batch.providers, store.add_limit_change)
         self.budget = _budget(batch.max_cost, store)
         planned = len(batch.units) * batch.replicates * len(batch.arms)
-        self.tally = Tally(planned=planned, budget=self.budget)
+        self.tally = Tally(planned=planned, teams=len(batch.arms), budget=self.budget)
         self.sharing = sharing_of(
             store, arms=batch.share_prefix, kept=batch.kept, tell=self.tally.warnings.append
         )

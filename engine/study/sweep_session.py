@@ -12,7 +12,7 @@ from orglab.engine.study.sweep_design import Sweep
 from orglab.results.commit import StoreError
 from orglab.results.renaming import Renaming
 from orglab.results.store import Store
-from orglab.results.sweep_plan import SweepPlan, sweep_plan
+from orglab.results.sweep_plan import SweepPlan, arm_of, sweep_plan
 
 __all__ = ["open_sweep", "sweep_batch", "sweep_folder"]
 
@@ -105,16 +105,11 @@ def _renamings(store: Store, sweep: Sweep) -> Iterator[Renaming]:
     taken = set(names.values())
     for row in list(store.rows("SELECT DISTINCT arm, spec FROM runs")):
         old, spec = row["arm"], row["spec"]
-        name = names.get((_arm(old) if sweep.experiment is not None else "", spec))
+        name = names.get((arm_of(old) if sweep.experiment is not None else "", spec))
         if name is None:
             name = f"{old} (spec {spec[:8]})" if old in taken else old
         if name != old:
             yield Renaming(old, spec, name)
-
-
-def _arm(name: str) -> str:
-    """The experiment's arm that a cell's name begins with."""
-    return name.partition(" ")[0].removeprefix("arm=")
 
 
 def _freeze(store: Store, last: SweepPlan | None, plan: JSON) -> None:

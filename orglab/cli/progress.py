@@ -15,6 +15,8 @@ from orglab.providers.human_terminal import paused_by
 
 __all__ = ["paused", "progress_of"]
 
+MANY = 2
+"""Of more teams it is told how far all of them are."""
 LINES = 10
 """Lines printed over a batch where there is no terminal."""
 
@@ -66,6 +68,11 @@ class _Lines:
 
 def _words(tally: Tally) -> str:
     words = f"{tally.loops} loops, {tally.tokens:,} tokens, ${tally.cost_usd:.4f}"
+    if tally.teams > MANY:  # a unit is run with all of them before the next begins
+        rounds = tally.planned // tally.teams
+        words = (
+            f"{tally.done // tally.teams} of {rounds} rounds over {tally.teams} variants, {words}"
+        )
     if tally.failed or tally.stopped:
         words += f", {tally.failed} failed, {tally.stopped} stopped"
     return words

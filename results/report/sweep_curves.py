@@ -63,7 +63,8 @@ def _dose(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend) -> li
         )
     ]  # fmt: skip
     if any(row.how and row.effect.value is not None for row in rows):
-        title = f"difference to {axis.labels[axis.reference]}, paired"
+        title = f"difference to {label(axis.name)} {axis.labels[axis.reference]}, paired"
+        names = (names[0], f"difference in {names[1]}")
         panels.append(
             LevelPanel(
                 title=title, axes=names, ticks=ticks, lines=[_line("", against)], zero=True,

@@ -233,7 +233,7 @@ def front_part(findings: SweepFindings) -> Section | None:
     if any(row.share is not None for row in known):
         words = (
             "Held: in which share of 1,000 resamples of the units the variant is on the front. Where "
-            "it is low, the place is owed to chance."
+            "it is low, the place may be owed to chance."
         )
         blocks.append(Paragraph(text=words, kind="note"))
     return Section(id="front", title="Quality against cost", blocks=blocks)

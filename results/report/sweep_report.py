@@ -147,11 +147,17 @@ def _answer(findings: SweepFindings) -> str:
     side = "lowest" if main.lower else "highest"
     words = (
         f"{label(main.name)} was {side} under {findings.names[best.point]}: {mean_words(best.mean)} over "
-        f"{amount(best.mean.n, 'unit')}"
+        f"{_units(findings, best.mean.n)}"
     )
     if best.point != findings.reference and best.against.value is not None:
         words += f", {difference_words(best.against)} against {findings.names[findings.reference]}"
     return f"{opening}{words}. {_effects_words(findings, main)}"
+
+
+def _units(findings: SweepFindings, n: int) -> str:
+    """``16 units``, or ``2 of 3 units`` where others have no value."""
+    every = len(findings.plan.normal["units"])
+    return amount(every, "unit") if n == every else f"{n:,} of {amount(every, 'unit')}"
 
 
 def _opening(findings: SweepFindings) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import NullFormatter, NullLocator, StrMethodFormatter
 
 from orglab.results.report.figures.canvas import (
     COLOURS,
@@ -82,12 +82,15 @@ def levels_figure(name: str, panels: Sequence[LevelPanel]) -> str:
 
 
 def _panel(axes: Axes, panel: LevelPanel) -> None:
-    if panel.log:
+    if panel.log:  # the formatter of matplotlib writes powers as markup, which is not parsed here
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     if panel.zero:
         axes.axhline(0, color=MUTED, linewidth=1)
     if panel.dots:
-        across, up = zip(*panel.dots, strict=True)
+        along, up = zip(*panel.dots, strict=True)
+        across = _moved(along, -_DODGE if panel.lines else 0.0, panel)
         axes.scatter(across, up, s=17, color=MUTED, alpha=0.6, linewidths=0, zorder=1)
     for number, line in enumerate(panel.lines):
         _line(axes, line, number, panel)
@@ -100,7 +103,7 @@ def _panel(axes: Axes, panel: LevelPanel) -> None:
     axes.set_title(short(panel.title, 44))
     plain(axes, grid="y")
     if len(panel.lines) > 1:
-        axes.legend(title=short(panel.legend, 24), loc="best", ncols=1 + len(panel.lines) // 5)
+        axes.legend(title=short(panel.legend, 24), loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _line(axes: Axes, line: Line, number: int, panel: LevelPanel) -> None:
@@ -116,8 +119,11 @@ def _line(axes: Axes, line: Line, number: int, panel: LevelPanel) -> None:
 
 
 def _dodged(places: Sequence[float], number: int, panel: LevelPanel) -> list[float]:
-    """Moved sideways, evenly to both sides; by a factor on an axis of logarithms."""
-    step = (number - (len(panel.lines) - 1) / 2) * _DODGE
+    """Moved sideways, evenly to both sides."""
+    return _moved(places, (number - (len(panel.lines) - 1) / 2) * _DODGE, panel)
+
+
+def _moved(places: Sequence[float], step: float, panel: LevelPanel) -> list[float]:
     along = [place for place, _ in panel.ticks]
     if panel.log:
         width = float(np.log(max(along) / min(along))) or 1.0
