@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import orglab
-from orglab.engine.spec.served import ask_source
+from orglab.engine.spec.served import ask_source, made_source
 from orglab.engine.tools.python import PythonFunction
 from orglab.engine.tools.sources import Sources
 from orglab.providers.base import ToolError
+from orglab.providers.registry import load_plugin
 from orglab.results.commit import StoreError
 
 LOOKUP = '''\
@@ -235,3 +239,16 @@ def test_other_faults_of_tools_from_elsewhere(folder: Path) -> None:
     (folder / "team.yaml").write_text(TEAM.replace("{product:", "{produkt:"), "utf-8")
     told = "\n".join(map(str, orglab.check(folder / "team.yaml", trust=True)))
     assert "`arguments` fixes `produkt`, which none of its tools takes" in told
+
+
+PAGE = (Path(__file__).parents[3] / "docs/foreign-tools.md").read_text("utf-8")
+
+
+def test_the_page_tells_every_setting() -> None:
+    """Those of functions and those of servers; its examples have settings that there are."""
+    for use in ("python", "mcp"):
+        kind = load_plugin("orglab.tools", use)
+        assert [one.name for one in fields(kind) if f"`{one.name}`" not in PAGE] == []
+    specs = [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+    for declared in [one for spec in specs for one in spec["tools"].values()]:
+        made_source(load_plugin("orglab.tools", declared["use"]), declared["with"])
