@@ -57,8 +57,7 @@ async def test_a_team_runs_to_its_answer(wire: Any, made: Any, tmp_path: Path) -
     assert roles == [["user"], ["user", "assistant", "user"], ["user", "assistant"] * 2 + ["user"]]
     assert wire.bodies[2]["messages"][1]["content"][0]["type"] == "thinking"
     assert wire.bodies[2]["tool_choice"] == {"type": "none"}
-    expected = [(100 * 10 + 20 * 20), (50 * 10 + 100 * 1 + 10 * 20)]
-    expected += [60 * 10 + 40 * 12.5 + 10 * 20]
+    expected = [100 * 10 + 20 * 20, 50 * 10 + 100 * 1 + 10 * 20, 60 * 10 + 40 * 12.5 + 10 * 20]
     paid = [round((call.cost_usd or 0) * 1e6, 6) for call in record.calls]
     assert paid == expected
     tokens = sum(call.tokens["input"] + call.tokens["output"] for call in record.calls)
