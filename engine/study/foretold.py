@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -154,33 +154,40 @@ class _Asker(NamedTuple):
     models: tuple[Model, ...]
 
 
-def _lines(topology: Topology, prompts: Mapping[str, int]) -> list[Line]:
-    bounds = calls_by_role(topology)
-    asking: dict[str, list[_Asker]] = {}
-    for asker in _askers(topology, ""):
-        if bounds[asker.path]:
-            pool = "" if asker.role.pool is None else f"pool {asker.role.pool}: "
-            names = pool + " ".join(model.alias for model in asker.models)
-            asking.setdefault(names, []).append(asker)
-    return [_line(askers, bounds, prompts) for askers in asking.values()]
+class _Leaf(NamedTuple):
+    """A role that asks a model, with its path and its models."""
+
+    path: str
+    role: Role
+    models: tuple[Model, ...]
 
 
-def _line(askers: Sequence[_Asker], bounds: Mapping[str, int], prompts: Mapping[str, int]) -> Line:
-    first = askers[0]
-    return Line(
-        name=str(first.role.model) if first.role.pool is None else f"pool {first.role.pool}",
-        models=first.models,
-        roles=tuple(asker.path for asker in askers),
-        most=sum_of(_of_role(asker, bounds[asker.path], prompts) for asker in askers),
-    )
-
-
-def _askers(topology: Topology, around: str) -> Iterable[_Asker]:
+def _leaves(topology: Topology, above: str = "") -> Iterator[_Leaf]:
+    """The roles that ask models, those of teams within too."""
     for name, role in topology.roles.items():
         if role.team is not None:
-            yield from _askers(role.team, f"{around}{name}/")
-        elif role.vote is None:
-            yield _Asker(f"{around}{name}", role, _models(topology, role))
+            yield from _leaves(role.team, f"{above}{name}/")
+        elif role.asks:
+            yield _Leaf(f"{above}{name}", role, _models(topology, role))
+
+
+def _lines(topology: Topology, prompts: Mapping[str, int]) -> list[Line]:
+    bounds = calls_by_role(topology)
+    asking: dict[tuple[str, tuple[str, ...]], list[_Leaf]] = {}
+    for leaf in _leaves(topology):
+        if bounds[leaf.path]:
+            name = f"pool {leaf.role.pool}" if leaf.role.pool else leaf.models[0].alias
+            members = tuple(model.alias for model in leaf.models)
+            asking.setdefault((name, members), []).append(leaf)
+    return [
+        Line(
+            name=name,
+            models=leaves[0].models,
+            roles=tuple(leaf.path for leaf in leaves),
+            most=sum_of(_of_leaf(leaf, bounds[leaf.path], prompts) for leaf in leaves),
+        )
+        for (name, _), leaves in asking.items()
+    ]
 
 
 def _models(topology: Topology, role: Role) -> tuple[Model, ...]:
@@ -189,9 +196,9 @@ def _models(topology: Topology, role: Role) -> tuple[Model, ...]:
     return tuple(topology.models[name] for name in names)
 
 
-def _of_role(asker: _Asker, calls: int, prompts: Mapping[str, int]) -> Most:
-    reply = asker.role.limits.output_tokens or _longest_reply(asker.models)
-    return _most(asker.models, calls, prompts.get(asker.path), reply)
+def _of_leaf(leaf: _Leaf, calls: int, prompts: Mapping[str, int]) -> Most:
+    reply = leaf.role.limits.output_tokens or _longest_reply(leaf.models)
+    return _most(leaf.models, calls, prompts.get(leaf.path), reply)
 
 
 def _most(models: tuple[Model, ...], calls: int, prompt: int | None, reply: int | None) -> Most:

@@ -225,6 +225,19 @@ async def test_several_studies_make_one_plan(load: Load, tmp_path: Path) -> None
     assert dumps(body)
 
 
+async def test_roles_of_teams_within_are_told(load: Load, tmp_path: Path) -> None:
+    """By their paths, each with the bounds of its own."""
+    within = "crew: {team: {roles: {a: {model: boss, prompt: Hi}}, output: a}}"
+    text = {
+        "output: editor": "output: crew",
+        "links:": f"  {within}\nlinks:\n  - {{from: editor, to: crew, kind: forward}}",
+    }
+    _, boss = (await planned(tmp_path, load(text))).models
+    assert boss.line.roles == ("editor", "crew/a")
+    assert boss.most.calls == 2 * (1 + 3)
+    assert (boss.most.input or 0) > 0
+
+
 async def test_a_run_that_cannot_be_imagined_is_unknown(load: Load, tmp_path: Path) -> None:
     """The reason is told, and no figure stands for what was not seen."""
     team = load({'prompt: "{{ inbox }}"': 'prompt: "{{ (topic | list)[7:][0] + inbox }}"'})
