@@ -87,7 +87,7 @@ def otherwise_problems(topology: Topology) -> Iterator[Problem]:
 
 def _otherwise(index: int, link: ForwardLink, leaving: list[ForwardLink]) -> Iterator[Problem]:
     others = [other for other in leaving if other.when != "otherwise"]
-    always = [other.id for other in others if other.when is None and other.cap is None]
+    always = [other.id for other in others if (other.when, other.cap, other.each) == (None,) * 3]
     if not others:
         yield Problem(
             path=("links", index, "when"),

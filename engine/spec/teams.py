@@ -170,7 +170,7 @@ def team_of(inner: Located, outer: Located, only: str | None) -> tuple[Located, 
 
 def _settled(data: dict[str, JSON], only: str | None) -> JSON:
     """Roles without a model keep the one that the outer document was written with."""
-    if only is None or only not in data["models"]:
+    if only is None or only not in data["models"] or len(data["models"]) == 1:
         return data
     lacking = [
         name for name, role in maps(data.get("roles")) if not {"model", "vote", TEAM} & role.keys()
