@@ -2,7 +2,7 @@
 
     python benchmarks/llama_replicates.py [--replicates 20] [--threads 1]
 
-Runs study 1's `skeptic-checked` on the films, shortened as its test is, with SmolLM2 in this process.
+Runs study 1's `skeptic-checked` on the films, shortened to about five calls a run, with SmolLM2 in this process.
 After each call that the team makes, plain llama-cpp-python answers the same messages, with the same
 grammar, parameters, seed and length, in the same run; it reuses what it read of the prompt before, as it
 comes. Prints the tokens a
@@ -28,9 +28,9 @@ from orglab.providers.llama_grammar import grammar_of
 
 STUDY = Path(__file__).parents[1] / "specs/insight-review"
 SHORTER: Mapping[str, Any] = {
-    "roles.explorer.limits.tool_calls": 2,
-    "links.columns.cap": 1,
-    "links.review.cap": 2,
+    "roles.explorer.limits.tool_calls": 1,
+    "links.columns.cap": 0,
+    "links.review.cap": 1,
 }
 WINDOW = 4096
 
