@@ -11,11 +11,13 @@ import asyncio
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from orglab.providers.actions import read_action
 from orglab.providers.base import JSON, Completion, Provider, ProviderError, Request, Unavailable
 from orglab.providers.hosted import Account, open_account
+from orglab.providers.hosted_clients import Clients
 from orglab.providers.hosted_faults import ServerWords, sdk_fault, words_of_sdk
 from orglab.providers.hosted_http import open_http
 from orglab.providers.hosted_reach import server_words
@@ -66,7 +68,7 @@ class OpenAIProvider(Provider):
         self._account = account
         self._manner = manner
         self._stream = stream
-        self._client: AsyncOpenAI | None = None
+        self._clients = Clients(partial(_client, account))
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> OpenAIProvider:
@@ -103,14 +105,17 @@ class OpenAIProvider(Provider):
         Raises:
             ProviderError: The call gave no answer; ``attempts``, ``cut`` and ``notes`` are set.
         """
-        self._opened()  # before the clock: the first call imports the SDK
+        with self._clients.one() as client:  # before the clock: the first call imports the SDK
+            return await self._complete(client, request)
+
+    async def _complete(self, client: AsyncOpenAI, request: Request) -> Completion:
         clock = asyncio.get_running_loop().time
         begun = clock()
         notes: list[str] = []
         for attempt in range(1, MOST_ATTEMPTS + 1):
             sent = clock()
             try:
-                completion = await self._once(request, notes)
+                completion = await self._once(client, request, notes)
             except ProviderError as error:
                 error.attempts = attempt
                 error.notes = (*notes, *error.notes)
@@ -130,7 +135,9 @@ class OpenAIProvider(Provider):
         headers = {"Authorization": f"Bearer {self._account.sent_key}"}
         return await server_words(self._account, "/models", headers, model)
 
-    async def _once(self, request: Request, notes: list[str]) -> Completion | None:
+    async def _once(
+        self, client: AsyncOpenAI, request: Request, notes: list[str]
+    ) -> Completion | None:
         """One request of the server; None where it must be sent another way, which is noted."""
         import httpx2
         import openai
@@ -138,7 +145,7 @@ class OpenAIProvider(Provider):
         asked = asked_as(request, self._manner)
         body = body_of(asked, self._manner)
         try:
-            data = await self._sent(body)
+            data = await self._sent(client, body)
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError) as error:
             words = words_of_sdk(error)
             if words is not None:
@@ -169,10 +176,9 @@ class OpenAIProvider(Provider):
             notes.append(note)
         return note is not None
 
-    async def _sent(self, body: dict[str, JSON]) -> Mapping[str, JSON]:
+    async def _sent(self, client: AsyncOpenAI, body: dict[str, JSON]) -> Mapping[str, JSON]:
         import httpx2
 
-        client = self._opened()
         if not self._stream:
             response = await client.post("/chat/completions", body=body, cast_to=httpx2.Response)
             return read_json(response.text, self._account)
@@ -199,15 +205,9 @@ class OpenAIProvider(Provider):
         )
         return cast("httpx2.Response", response)  # unread, whatever stream_cls says
 
-    def _opened(self) -> AsyncOpenAI:
-        if self._client is None:
-            self._client = _client(self._account)
-        return self._client
-
     async def aclose(self) -> None:
         """Closes the connections."""
-        client, self._client = self._client, None
-        if client is not None:
+        for client in self._clients.taken():
             await client.close()
 
 
