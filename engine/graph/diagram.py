@@ -29,6 +29,8 @@ class DiagramNode:
         output: Its output is the answer.
         reviewer: It acts in reviews alone.
         superior: It has authority over someone.
+        vote: The field it votes on; "" where it does not.
+        team: The team that it is, or None.
     """
 
     name: str
@@ -37,6 +39,8 @@ class DiagramNode:
     output: bool
     reviewer: bool
     superior: bool
+    vote: str = ""
+    team: Diagram | None = None
 
     @property
     def title(self) -> str:
@@ -48,7 +52,15 @@ class DiagramNode:
         """What part it has, in words; "" for a role in the middle."""
         marks = {"start": self.start, "answer": self.output, "reviews": self.superior}
         words = [word for word, holds in marks.items() if holds]
-        return " · ".join("reviews only" if w == "reviews" and self.reviewer else w for w in words)
+        words = ["reviews only" if w == "reviews" and self.reviewer else w for w in words]
+        return " · ".join([*self._nature(), *words])
+
+    def _nature(self) -> list[str]:
+        """What it is where it asks no model itself."""
+        if self.team is not None:
+            roles = len(self.team.nodes)
+            return [f"team of {roles}" if roles > 1 else "team of one"]
+        return [f"votes on {self.vote}"] if self.vote else []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,6 +104,8 @@ def diagram_of(team: Team) -> Diagram:
             output=role.name in team.topology.output,
             reviewer=role.name in team.reviewers,
             superior=role.name in superiors,
+            vote=role.vote or "",
+            team=diagram_of(team.teams[role.name]) if role.name in team.teams else None,
         )
         for role in team.topology.roles.values()
     )
@@ -113,7 +127,8 @@ def _edge(link: Link, target: str, kind: EdgeKind, label: str) -> DiagramEdge:
 
 
 def _forward_label(link: ForwardLink) -> str:
-    parts = [_condition(link.when)] if link.when is not None else []
+    parts = [f"each {link.each}"] if link.each is not None else []
+    parts += [_condition(link.when)] if link.when is not None else []
     if link.cap is not None:
         parts.append(f"cap {link.cap}")
     return " · ".join(parts)

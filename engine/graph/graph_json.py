@@ -3,8 +3,11 @@
 The form is fixed, unlike networkx's ``node_link_data``, whose key for edges changed::
 
     {"format": "orglab-graph", "version": 1, "name": …,
-     "nodes": [{"name", "replicas", "start", "output", "reviewer", "superior"}],
-     "edges": [{"id", "source", "target", "kind", "closing", "cap", "when", "label"}]}
+     "nodes": [{"name", "replicas", "start", "output", "reviewer", "superior", "vote"?, "team"?}],
+     "edges": [{"id", "source", "target", "kind", "closing", "cap", "when", "label", "each"?}]}
+
+A field with ? stands where it has a value: the field that a role votes on, the graph of its team
+(``name``, ``nodes``, ``edges``), the list of which a link hands out the items.
 """
 
 from __future__ import annotations
@@ -27,15 +30,17 @@ VERSION = 1
 
 def graph_json(diagram: Diagram) -> str:
     """The graph as strict JSON, parts in declared order."""
-    whole = {
-        "format": FORMAT,
-        "version": VERSION,
+    whole = {"format": FORMAT, "version": VERSION, **_graph(diagram)}
+    # printed on terminals too, which a stranger's control characters must not steer
+    return json.dumps(whole, ensure_ascii=True, allow_nan=False, indent=2) + "\n"
+
+
+def _graph(diagram: Diagram) -> dict[str, JSON]:
+    return {
         "name": diagram.name,
         "nodes": [_node(node) for node in diagram.nodes],
         "edges": [_edge(edge) for edge in diagram.edges],
     }
-    # printed on terminals too, which a stranger's control characters must not steer
-    return json.dumps(whole, ensure_ascii=True, allow_nan=False, indent=2) + "\n"
 
 
 def read_graph_json(text: str) -> nx.MultiDiGraph[str]:
@@ -81,7 +86,7 @@ def _add_edge(graph: nx.MultiDiGraph[str], edge: dict[str, JSON]) -> None:
 
 
 def _node(node: DiagramNode) -> dict[str, JSON]:
-    return {
+    known = {
         "name": node.name,
         "replicas": node.replicas,
         "start": node.start,
@@ -89,11 +94,14 @@ def _node(node: DiagramNode) -> dict[str, JSON]:
         "reviewer": node.reviewer,
         "superior": node.superior,
     }
+    known |= {"vote": node.vote} if node.vote else {}
+    return known | ({"team": _graph(node.team)} if node.team is not None else {})
 
 
 def _edge(edge: DiagramEdge) -> dict[str, JSON]:
     when = edge.link.when if isinstance(edge.link, ForwardLink) else None
-    return {
+    each = edge.link.each if isinstance(edge.link, ForwardLink) else None
+    known = {
         "id": edge.id,
         "source": edge.source,
         "target": edge.target,
@@ -103,3 +111,4 @@ def _edge(edge: DiagramEdge) -> dict[str, JSON]:
         "when": when if when is None or isinstance(when, str) else dict(when),
         "label": edge.label,
     }
+    return known | ({"each": each} if each is not None else {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from orglab.engine.graph.diagram import Diagram, DiagramEdge, DiagramNode
 
 __all__ = ["mermaid_text"]
@@ -25,10 +27,8 @@ def mermaid_text(diagram: Diagram, changed: frozenset[str] = frozenset()) -> str
         diagram: The team.
         changed: Names of roles and ids of links to mark, as a comparison does.
     """
-    ids = {node.name: f"n{index}" for index, node in enumerate(diagram.nodes)}
-    lines = [HEAD]
-    lines += [f"  {ids[node.name]}{_shape(node)}" for node in diagram.nodes]
-    lines += [f"  {_edge(edge, ids)}" for edge in diagram.edges]
+    ids = _ids(diagram, "n")
+    lines = [HEAD, *_parts(diagram, ids)]
     lines += [
         f"  style {ids[node.name]} {MARKED}" for node in diagram.nodes if node.name in changed
     ]
@@ -40,12 +40,33 @@ def mermaid_text(diagram: Diagram, changed: frozenset[str] = frozenset()) -> str
     return "\n".join(lines) + "\n"
 
 
+def _ids(diagram: Diagram, prefix: str) -> dict[str, str]:
+    return {node.name: f"{prefix}{index}" for index, node in enumerate(diagram.nodes)}
+
+
+def _parts(diagram: Diagram, ids: dict[str, str]) -> Iterator[str]:
+    """Nodes, edges, and then each team within in a frame of its own."""
+    for node in diagram.nodes:
+        yield f"  {ids[node.name]}{_shape(node)}"
+    for edge in diagram.edges:
+        yield f"  {_edge(edge, ids)}"
+    for node in diagram.nodes:
+        if node.team is not None:
+            own = ids[node.name]
+            yield f'  subgraph {own}t["inside {_escape(node.name)}"]'
+            yield from (f"  {line}" for line in _parts(node.team, _ids(node.team, f"{own}_")))
+            yield "  end"
+            yield f"  {own} -.- {own}t"
+
+
 def _shape(node: DiagramNode) -> str:
     text = _escape(node.title)
     if node.remark:
         text += f"<br/><small>{_escape(node.remark)}</small>"
     opening, closing = "[]"
-    if node.reviewer:
+    if node.team is not None:
+        opening, closing = "[[", "]]"
+    elif node.reviewer:
         opening, closing = "{{", "}}"
     elif node.start:
         opening, closing = "([", "])"

@@ -14,6 +14,9 @@ __all__ = ["svg_text"]
 
 MARGIN = 28.0
 LEGEND = 30.0
+PANEL = 18.0
+PANEL_GAP = 34.0
+CAPTION = 16.0
 COLOURS: dict[EdgeKind, str] = {"forward": "#334155", "closing": "#0f766e", "authority": "#b45309"}
 MEANINGS: dict[EdgeKind, str] = {
     "forward": "output goes on",
@@ -29,12 +32,10 @@ STYLE = """text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",san
 
 
 def svg_text(diagram: Diagram) -> str:
-    """The picture's source."""
-    layout = layout_of(diagram)
-    ways, boxes = routes_of(diagram, layout)
-    labels = label_places(diagram, ways, boxes)
-    frame = _frame(boxes, ways, labels.values())
-    kinds = [kind for kind in COLOURS if any(edge.kind == kind for edge in diagram.edges)]
+    """The picture's source: the team, and below it each team within."""
+    drawing, frame = _drawing(diagram)
+    found = _kinds(diagram)
+    kinds = [kind for kind in COLOURS if kind in found]
     right = max(frame.right, frame.left + _legend_width(kinds))
     width = right - frame.left + 2 * MARGIN
     height = frame.bottom - frame.top + 2 * MARGIN + (LEGEND if kinds else 0)
@@ -45,13 +46,55 @@ def svg_text(diagram: Diagram) -> str:
         f"<style>{STYLE}</style>",
         f"<defs>{''.join(_marker(kind) for kind in kinds)}</defs>",
         _paper(left, top, width, height),
-        *(_edge(edge, ways[index]) for index, edge in enumerate(diagram.edges)),
-        *(_node(node, boxes[node.name]) for node in diagram.nodes),
-        *(_label(diagram.edges[index], place) for index, place in labels.items()),
+        *drawing,
         *_legend(kinds, frame.left, frame.bottom + MARGIN + LEGEND / 2),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _drawing(diagram: Diagram) -> tuple[list[str], Rectangle]:
+    """The parts of a team's drawing, and the room they take."""
+    layout = layout_of(diagram)
+    ways, boxes = routes_of(diagram, layout)
+    labels = label_places(diagram, ways, boxes)
+    frame = _frame(boxes, ways, labels.values())
+    parts = [
+        *(_edge(edge, ways[index]) for index, edge in enumerate(diagram.edges)),
+        *(_node(node, boxes[node.name]) for node in diagram.nodes),
+        *(_label(diagram.edges[index], place) for index, place in labels.items()),
+    ]
+    for node in diagram.nodes:
+        if node.team is not None:
+            panel, frame = _panel(node, node.team, frame)
+            parts += panel
+    return parts, frame
+
+
+def _panel(node: DiagramNode, team: Diagram, above: Rectangle) -> tuple[list[str], Rectangle]:
+    """A team within, drawn below what stands there already; and the room of both."""
+    drawing, frame = _drawing(team)
+    left, top = above.left, above.bottom + PANEL_GAP
+    caption = f"inside {node.name}"
+    width = max(frame.right - frame.left, text_width(caption, 11.0)) + 2 * PANEL
+    height = frame.bottom - frame.top + 2 * PANEL + CAPTION
+    place = f'x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    shift = f"{left + PANEL - frame.left:.1f},{top + PANEL + CAPTION - frame.top:.1f}"
+    parts = [
+        f'<rect {place} rx="9" fill="#f8fafc" stroke="#94a3b8" stroke-dasharray="2 3"/>',
+        f'<text class="legend" x="{left + 12:.1f}" y="{top + 18:.1f}">{_xml(caption)}</text>',
+        f'<g transform="translate({shift})">',
+        *drawing,
+        "</g>",
+    ]
+    right, bottom = max(above.right, left + width), top + height
+    return parts, Rectangle(above.left, above.top, right, bottom)
+
+
+def _kinds(diagram: Diagram) -> set[EdgeKind]:
+    """The kinds of links in a team and the teams within it."""
+    within = [_kinds(node.team) for node in diagram.nodes if node.team is not None]
+    return {edge.kind for edge in diagram.edges}.union(*within)
 
 
 def _opening(left: float, top: float, width: float, height: float) -> str:
@@ -77,6 +120,8 @@ def _node(node: DiagramNode, box: Box) -> str:
     thick = 2.2 if node.start or node.output else 1.4
     looks = f'fill="{fill}" stroke="{colour}" stroke-width="{thick}"'
     shapes = [_rounded(box, 3.0 * copy, looks) for copy in range(min(node.replicas, 3) - 1, -1, -1)]
+    if node.team is not None:
+        shapes.append(_rounded(_inset(box), 0.0, f'fill="none" stroke="{colour}"'))
     x, y = box.middle
     title = y + 4.5 if not node.remark else y - 2.5
     x += 5 if node.start else 0
@@ -95,6 +140,11 @@ def _rounded(box: Box, shift: float, looks: str) -> str:
         f'<rect x="{box.x + shift:.1f}" y="{box.y - shift:.1f}" width="{box.width:.1f}" '
         f'height="{box.height:.1f}" rx="9" {looks}/>'
     )
+
+
+def _inset(box: Box) -> Box:
+    """The second frame of a role that is a team."""
+    return Box(box.x + 4, box.y + 4, box.width - 8, box.height - 8)
 
 
 def _triangle(box: Box, colour: str) -> str:
