@@ -492,9 +492,14 @@ def _said(completion: Completion, reading: Reading) -> str:
 
 
 def _unreadable(turn: Turn, reading: Reading | None) -> dict[str, JSON] | None:
-    """The fault that ends a turn whose last reply that may be asked for cannot be read."""
+    """The fault that ends a turn: a refusal, or a last reply that cannot be read.
+
+    A model that refuses is not asked again: that it refused is what the study wants to know.
+    """
     if reading is None or reading.problem is None:
         return None
+    if reading.problem == "refusal":
+        return {"kind": "refusal", "message": reading.message}
     if turn.repairs < turn.copy.role.limits.repair_attempts:
         return None
     return {"kind": f"unreadable reply ({reading.problem})", "message": reading.message}

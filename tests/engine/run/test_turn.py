@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.model import ToolUse
 from orglab.providers.base import Completion, Request, TokenUsage, ToolCall
@@ -296,3 +297,14 @@ async def test_a_template_of_the_author_that_fails_fails_the_turn(team: Make, pl
     run = await play(made, {})
     assert run.outcome.status == "failed"
     assert "template powers" in run.outcome.reason
+
+
+async def test_a_refusal_is_an_outcome_of_its_own(
+    team: Callable[..., Team], play: Callable[..., Any]
+) -> None:
+    """A model that refuses is asked once, and fails its turn as `refusal`: no answer, no error of ours."""
+    refused = Completion(text="I will not.", stop="refusal", usage=TokenUsage(output=4))
+    played = await play(team(["writer"], [], "writer"), lambda _: refused)
+    assert (played.outcome.status, len(played.requests)) == ("failed", 1)
+    assert played.outcome.reason == 'writer: refusal: the model refused: "I will not."'
+    assert played.outcome.tokens == 4
