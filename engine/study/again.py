@@ -165,7 +165,12 @@ async def evaluate_again(
         StoreError: The store cannot be written.
     """
     again = _Again(store, uses, folder, anew, stop or asyncio.Event(), kept, tell, trust)
-    rows = [row for row in store.runs() if row.status != "running"]
+    return await _each(again, progress or _nobody)
+
+
+async def _each(again: _Again, progress: Callable[[int, int], None]) -> int:
+    """Measures every ended run; how many were looked at."""
+    rows = [row for row in again.store.runs() if row.status != "running"]
     waiting = iter(rows)
     faults: list[Exception] = []
     done = 0
@@ -181,10 +186,9 @@ async def evaluate_again(
                 faults.append(fault)
                 return
             done += 1
-            if progress is not None:
-                progress(done, len(rows))
+            progress(done, len(rows))
 
-    token = vectors_file.set(store.path.parent / "vectors.duckdb")
+    token = vectors_file.set(again.store.path.parent / "vectors.duckdb")
     try:
         await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(rows)))))
     finally:
@@ -195,6 +199,10 @@ async def evaluate_again(
     if faults:
         raise faults[0]
     return done
+
+
+def _nobody(_done: int, _all: int) -> None:
+    """Tells nobody how far it has come."""
 
 
 def _quiet(_: str) -> None:
