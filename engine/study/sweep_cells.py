@@ -10,7 +10,7 @@ from orglab.engine.graph.team import Team
 from orglab.engine.spec.fault import Fault, Problem
 from orglab.engine.spec.marks import Marks
 from orglab.engine.study.sweep_bases import Bases, Given
-from orglab.engine.study.sweep_design import Cell, point_name
+from orglab.engine.study.sweep_design import Cell, differing, point_name
 from orglab.engine.study.sweep_levels import Factor, Level
 from orglab.engine.study.sweep_paths import places
 from orglab.engine.study.sweep_points import Point
@@ -53,12 +53,16 @@ class CellMaker:
     def cells(self, points: Sequence[Point]) -> list[Cell]:
         """The teams of all points, each once, in the order of the points; see ``faults``."""
         found: dict[tuple[str, str], Cell] = {}
+        told = differing(self.factors, points)
+        names = {
+            arm: [name for name in told if self._places[arm][name]] for arm in self.bases.teams
+        }
         known: dict[tuple[str, ...], tuple[str, str]] = {}
         for number, point in enumerate(points):
             for arm in self.bases.teams:
                 if len(self.faults) >= _ENOUGH:
                     return []
-                name = point_name(self.factors, point, arm=arm, names=self._told_of(arm))
+                name = point_name(self.factors, point, arm=arm, names=names[arm])
                 labels = (arm, *(level.label for level in self._levels(arm, point).values()))
                 key = known.get(labels)
                 if key is None:
@@ -70,10 +74,6 @@ class CellMaker:
                 cell = found[key]
                 found[key] = replace(cell, points=(*cell.points, number))
         return list(found.values())
-
-    def _told_of(self, arm: str) -> list[str]:
-        """The factors that set anything in an arm."""
-        return [name for name, reached in self._places[arm].items() if reached]
 
     def _levels(self, arm: str, point: Point) -> Set:
         return {

@@ -14,7 +14,7 @@ from orglab.engine.study.design import Experiment
 from orglab.engine.study.sweep_levels import Factor
 from orglab.engine.study.sweep_points import Point
 
-__all__ = ["Cell", "Sweep", "point_name"]
+__all__ = ["Cell", "Sweep", "differing", "point_name"]
 
 JSON: TypeAlias = Any
 
@@ -100,6 +100,7 @@ class Sweep:
 
     def plan(self) -> dict[str, JSON]:
         """The frozen plan: what is declared before the first run, as plain data."""
+        told = differing(self.factors, self.points)
         return {
             "kind": "sweep",
             "hash": self.hash,
@@ -115,7 +116,7 @@ class Sweep:
             "factors": [self._factor(at) for at in range(len(self.factors))],
             "points": [
                 {
-                    "name": point_name(self.factors, point),
+                    "name": point_name(self.factors, point, names=told),
                     "levels": [level.label for level in point],
                 }
                 for point in self.points
@@ -163,22 +164,32 @@ class Sweep:
         }
 
 
+def differing(factors: Sequence[Factor], points: Sequence[Point]) -> list[str]:
+    """The factors with more than one level; all, where there is no such factor."""
+    names = [
+        factor.name
+        for at, factor in enumerate(factors)
+        if len({point[at].label for point in points}) > 1
+    ]
+    return names or [factor.name for factor in factors]
+
+
 def point_name(
-    factors: Sequence[Factor], point: Point, *, arm: str = "", names: Sequence[str] | None = None
+    factors: Sequence[Factor], point: Point, *, names: Sequence[str], arm: str = ""
 ) -> str:
     """What a variant is called: ``cap=2 persona=cautious``.
 
     Args:
         factors: The factors.
         point: A level of each.
+        names: The factors that are told.
         arm: The experiment's arm, which stands first.
-        names: The factors that are told; default: all.
     """
     told = [f"arm={arm}"] if arm else []
     told += [
         f"{factor.name}={level.label}"
         for factor, level in zip(factors, point, strict=True)
-        if names is None or factor.name in names
+        if factor.name in names
     ]
     name = " ".join(told)
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 7]}~{digest(name)[:6]}"

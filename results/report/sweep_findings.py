@@ -386,4 +386,6 @@ class _Reading:
         dollars = done["cost_usd"]
         if dollars.notna().all() and float(dollars.sum()) > 0:
             return "dollars", self._values(study, "cost_usd")
+        if not float(done["tokens"].sum()):
+            return "tokens", None
         return "tokens", self._values(study, "tokens")

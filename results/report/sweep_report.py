@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -58,7 +59,6 @@ class SweepReport:
         answer: The answer in one sentence.
         leads: Base, factors, the best variants, the lines for who must decide.
         facts: Name and value of what stands beside the answer.
-        sections: Everything else.
         findings: What it was made from.
     """
 
@@ -68,8 +68,12 @@ class SweepReport:
     answer: str
     leads: Sequence[Lead]
     facts: Sequence[tuple[str, str]]
-    sections: Sequence[Section]
     findings: SweepFindings
+
+    @cached_property
+    def sections(self) -> Sequence[Section]:
+        """Everything else; its figures are drawn when it is first asked for."""
+        return [section for part in _PARTS if (section := part(self.findings)) is not None]
 
     @property
     def heading(self) -> str:
@@ -92,7 +96,6 @@ def sweep_report_of(place: Path) -> SweepReport:
         answer=_answer(findings),
         leads=_leads(findings),
         facts=_facts(findings),
-        sections=[section for part in _PARTS if (section := part(findings)) is not None],
         findings=findings,
     )
 
