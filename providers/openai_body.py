@@ -58,6 +58,9 @@ OURS: Final = frozenset(
 )
 """Fields that only the engine sets."""
 
+LONGEST_BOUND: Final = 500
+"""Characters; longer bounds of texts are left out where a schema goes beside ``json_object``."""
+
 _TOLD: Final = "Reply with one JSON value that fits this JSON Schema, and with nothing else:\n"
 
 
@@ -154,8 +157,19 @@ def _form(request: Request, structure: Structure) -> dict[str, JSON] | None:
         form = {"name": "reply", "schema": schema, "strict": strict}
         return {"type": "json_schema", "json_schema": form}
     if structure is Structure.OBJECT_SCHEMA:
-        return {"type": "json_object", "schema": schema}
+        return {"type": "json_object", "schema": _without_long_bounds(schema)}
     return {"type": "json_object"} if structure is Structure.OBJECT else None
+
+
+def _without_long_bounds(schema: JSON) -> JSON:
+    """llama-cpp-python nests a grammar as deep as a text may be long: at 1,500 its process ends."""
+    if isinstance(schema, Mapping):
+        return {
+            key: _without_long_bounds(value)
+            for key, value in schema.items()
+            if not (key == "maxLength" and isinstance(value, int) and value > LONGEST_BOUND)
+        }
+    return [_without_long_bounds(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _told(request: Request, structure: Structure | None) -> tuple[Message, ...]:
