@@ -18,7 +18,7 @@ $(VENV)/installed: pyproject.toml
 	@touch $@
 
 $(VENV)/installed-llama: $(VENV)/installed
-	$(LLAMA_BUILD) $(BIN)/pip install --quiet -e '.[llama]'
+	$(LLAMA_BUILD) $(BIN)/pip install --quiet -e '.[llama,models]'
 	@touch $@
 
 # Study 1: two reviewers side by side. Study 2: 43 pairs, with a report. All simulated.
