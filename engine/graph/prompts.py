@@ -110,8 +110,7 @@ def _check(path: SpecPath, text: str, allowed: Allowed, blame: Blame | None) -> 
         yield Problem(
             path=path,
             wrong=f"line {found.error.line} of the template: {found.error.message}",
-            cure="write literal braces as {{ '{{' }}, or put the part between "
-            "{% raw %} and {% endraw %}",
+            cure=found.error.cure,
         )
         return
     if blame and blame.touches(*_owner(path)):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 from jinja2 import Template, TemplateSyntaxError, nodes
 
 from orglab.engine.graph.budget import TemplateCostError
 from orglab.engine.graph.sandbox import BoundedEnvironment
+from orglab.engine.graph.template_faults import TemplateFault, template_fault
 from orglab.engine.spec.words import nearest
 
 __all__ = [
@@ -32,13 +32,6 @@ REFUSED: dict[type[nodes.Node], str] = {
     nodes.Import: "import",
     nodes.Include: "include",
 }
-
-
-class TemplateFault(NamedTuple):
-    """What is wrong with a template's text, and in which of its lines (from 1)."""
-
-    message: str
-    line: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +94,7 @@ def references(text: str) -> References:
         walk = _Walk()
         walk.body(tree.body, set())
     except TemplateSyntaxError as error:
-        return References(error=TemplateFault(error.message or "no template", error.lineno))
+        return References(error=template_fault(text, error, environment()))
     except RecursionError:
         return References(error=TemplateFault("nested too deeply", 1))
     return walk.found()

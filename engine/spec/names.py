@@ -13,7 +13,8 @@ from typing import Any, Final, TypeAlias
 from orglab.engine.spec.extension import link_id
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.served import gives
-from orglab.engine.spec.words import did_you_mean, listed
+from orglab.engine.spec.words import did_you_mean, listed, nearest
+from orglab.providers.registry import plugin_names
 
 __all__ = ["RESERVED_INPUTS", "items", "maps", "meaningless", "name_problems"]
 
@@ -187,7 +188,12 @@ def _unknown_tool(name: str, known: list[str], path: SpecPath) -> Problem:
     problem = _unknown("tool", name, known, path)
     if known:
         return problem
-    cure = f"add it to the document's `tools`: `{name}: {{use: {name}}}`"
+    installed = plugin_names("orglab.tools")
+    use = name if name in installed else nearest(name, installed) or "TOOL"
+    cure = (
+        f"the document declares no tools: write `tools: {{{name}: {{use: {use}, with: {{…}}}}}}`, with "
+        "the settings of that tool"
+    )
     return Problem(path=path, wrong=problem.wrong, cure=cure)
 
 

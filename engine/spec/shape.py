@@ -240,7 +240,8 @@ def _wrong_type(error: _Error, path: SpecPath) -> Problem:
         return Problem(
             path=path, wrong=f"got the text '{value}', write {_YES_NO[value.casefold()]}"
         )
-    return Problem(path=path, wrong=f"{wanted}, got {got(value)}", cure=_cure(value, types))
+    cure = _cure(value, types, required="Required." in str(error.schema.get("description")))
+    return Problem(path=path, wrong=f"{wanted}, got {got(value)}", cure=cure)
 
 
 def _types(schema: JSON) -> list[str]:
@@ -254,7 +255,7 @@ def _types(schema: JSON) -> list[str]:
     return found + [name for branch in schema.get("anyOf", []) for name in _types(branch)]
 
 
-def _cure(value: JSON, types: Sequence[str]) -> str:
+def _cure(value: JSON, types: Sequence[str], *, required: bool) -> str:
     if isinstance(value, str) and "array" in types and len(value) < 40 and "\n" not in value:
         return f"write [{value}]"
     if "string" in types and isinstance(value, bool | int | float):
@@ -262,7 +263,7 @@ def _cure(value: JSON, types: Sequence[str]) -> str:
     if value is None and "object" in types and "string" not in types:
         return "write {} or its fields"
     if value is None:
-        return "give it a value, or remove the key"
+        return "give it a value" if required else "give it a value, or remove the key"
     if isinstance(value, str) and {"integer", "number"} & set(types):
         return _number_cure(value)
     if isinstance(value, dict) and "array" in types:

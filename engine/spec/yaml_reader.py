@@ -16,6 +16,7 @@ from yaml import events
 from orglab.engine.spec.fault import Fault, Problem, SpecPath
 from orglab.engine.spec.marks import Mark, Place
 from orglab.engine.spec.scalar import NotJson, plain_value
+from orglab.engine.spec.syntax import syntax_fault
 from orglab.engine.spec.words import got, quoted
 
 __all__ = ["ALIAS_LIMIT", "DEPTH_LIMIT", "Document", "read_bytes", "read_text"]
@@ -153,11 +154,9 @@ class _Reader:
         try:
             yield from yaml.parse(text, Loader=_LOADER)
         except yaml.MarkedYAMLError as error:
-            place = error.problem_mark or error.context_mark
-            mark = Mark(self.file, place.line + 1, place.column + 1) if place else self._start()
-            said = (error.problem, error.context)
-            words = ", ".join(" ".join(part.split()) for part in said if part)
-            raise _Stop(mark, f"this is no YAML: {words}", cure=_syntax_cure(words)) from None
+            fault = syntax_fault(text, error, DEPTH_LIMIT)
+            mark = Mark(self.file, fault.line, fault.column)
+            raise _Stop(mark, f"this is no YAML: {fault.wrong}", cure=fault.cure) from None
         except yaml.YAMLError as error:
             raise _Stop(*self._character(text, error)) from None
 
@@ -375,15 +374,3 @@ def _forbidden(letter: str) -> bool:
     return (letter < " " and letter not in "\t\n\r") or (
         "\x7f" <= letter <= "\x9f" and letter != "\x85"
     )
-
-
-def _syntax_cure(words: str) -> str:
-    if "'\\t'" in words or "tab character" in words:
-        return "indent with spaces, not tabs"
-    if "nesting depth" in words:
-        return f"nest less than {DEPTH_LIMIT} levels"
-    if "mapping values are not allowed" in words:
-        return "put text that holds `: ` in quotes, or mend the indentation"
-    if "expected ',' or" in words or "expected <block end>" in words:
-        return "close what was opened, or mend the indentation"
-    return ""

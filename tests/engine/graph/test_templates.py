@@ -91,7 +91,7 @@ def test_directive_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "line"),
     [
-        ("one\n{{ a", "end", 2),
+        ("one\n{{ a", "not closed", 2),
         ("{% if %}", "[Ee]xpected", 1),
         ("a\nb {{ x|uper }}", "no filter `uper`; did you mean `upper`", 2),
         ("{{ x is evven }}", "no test `evven`; did you mean `even`", 1),

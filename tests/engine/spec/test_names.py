@@ -44,7 +44,8 @@ def test_dangling_names_and_taken_ones(faults: Lines, text: str, line: str) -> N
     ("role", "line"),
     [
         ('{sees: ["role:critc"]}', "roles.writer.sees[0]: there is no role `critc`; did you mean `critic`?"),
-        ("{tools: [query]}", "roles.writer.tools[0]: there is no tool `query`; add it to the document's `tools`: `query: {use: query}`"),
+        ("{tools: [query]}", "roles.writer.tools[0]: there is no tool `query`; the document declares no tools: write `tools: {query: {use: query, with: {…}}}`, with the settings of that tool"),
+        ("{tools: [historgam]}", "roles.writer.tools[0]: there is no tool `historgam`; the document declares no tools: write `tools: {historgam: {use: histogram, with: {…}}}`, with the settings of that tool"),
         ("{model: workr}", "roles.writer.model: there is no model `workr`; did you mean `worker`?"),
         ("{model: {pool: p}}", "roles.writer.model.pool: there is no pool `p`; there are: q"),
         ("{model: q}", "roles.writer.model: `q` is a pool, not a model; write {pool: q}"),

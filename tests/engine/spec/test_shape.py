@@ -85,6 +85,10 @@ LINK = "kind: authority, from: a, to: b, cap: 1"
         ("{kind: authority, from: a}", ["to: to is missing; a name or a list of names is wanted",
                                         "cap: cap is missing; a whole number is wanted"]),
         ("{kind: authority, from: a, to: b, cap: -1}", ["cap: -1 is below the minimum 0; a whole number is wanted"]),
+        ("{kind: authority, from: a, to: b, cap: null}",
+         ["cap: a whole number is wanted, got nothing; give it a value"]),
+        ("{kind: forward, from: a, to: b, cap: null}",
+         ["cap: a whole number is wanted, got nothing; give it a value, or remove the key"]),
         (f"{{{LINK}, on_cap: stop}}", ['on_cap: "stop" is none of accept, fail']),
         (f"{{{LINK}, trigger: judgment}}",
          [("trigger: judgement, never, {checks: […]} or {probability: …} is wanted, "

@@ -174,9 +174,35 @@ def test_depth_through_aliases_is_counted() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [
-        ("a: [1\nb: 2\n", "x.yaml:2:", "close what was opened"),
-        ("a: b: c\n", "x.yaml:1:5", "in quotes"),
-        ("a: 1\n\tb: 2\n", "x.yaml:2:1", "not tabs"),
+        ("a: [1\nb: 2\n", "x.yaml:2:", "the `[` that opens in line 1, column 4; put `,` between"),
+        ("a: {b: 1\n", "x.yaml:2:1", "nothing closes the `{` that opens in line 1, column 4"),
+        (
+            "a: b: c\n",
+            "x.yaml:1:5",
+            "a second `: ` stands in one line; put text that holds `: ` in q",
+        ),
+        (
+            "a: 1\n\tb: 2\n",
+            "x.yaml:2:1",
+            "a tab stands where YAML wants spaces; indent with spaces",
+        ),
+        (
+            "a:\n  b: @c\n",
+            "x.yaml:2:6",
+            "without quotes cannot begin with `@`; put the text in quotes",
+        ),
+        ("a:\n  b: 1\n   c: 2\n", "x.yaml:3:4", "indented more than the one above, which has"),
+        ("a:\n    b: 1\n   c: 2\nd: 1\n", "x.yaml:3:4", "begins after 3 spaces, and no line above"),
+        ("a:\n    b: 1\n   c: 2\nd: 1\n", "x.yaml:3:4", "it belongs beside: 4 or 0 spaces"),
+        ("a:\n  b\n  c: 1\n", "x.yaml:2:3", "`b` has no colon, so it is no key; write `b:`"),
+        ('a: "b\nc: 1\n', "x.yaml:1:4", "the quote that opens here is not closed; close it"),
+        ('a: "b\\q"\n', "x.yaml:1:", "put the text in single quotes"),
+        (
+            'a: "b" c\n',
+            "x.yaml:1:8",
+            "`c` stands after a whole value; put the whole text in quotes",
+        ),
+        ("a: 1\n- b\n", "x.yaml:2:1", "a list item (`- `) stands between the keys of a map"),
         ("a: \x07\n", "x.yaml:1:4", "U+0007"),
         ("---\na: 1\n---\nb: 2\n", "x.yaml:3:1", "one document a file"),
         ("", "x.yaml:1:1", "empty"),
