@@ -28,8 +28,7 @@ models:
   local: {provider: simulated}
 """
 PANEL = """\
-judges:
-  far: {provider: openai, model: own, base_url: "https://example.org/v1", api_key_env: PLANTED}
+judges: {far: {provider: simulated, model: strict}}
 rubric: {criteria: {clarity: {levels: {"1": muddled, "5": clear}}}}
 """
 
@@ -102,17 +101,25 @@ def test_a_wrong_catalogue_is_a_fault(cli: Cli, tmp_path: Path) -> None:
     assert "two" in ended.err
 
 
-def test_a_teams_judges_are_told_and_no_key_goes_to_a_strangers_server(
-    cli: Cli, tmp_path: Path, spec: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who asks what a stranger's spec names must trust it."""
-    monkeypatch.setenv("PLANTED", KEY)
+def test_the_judges_of_a_team_are_told(cli: Cli, tmp_path: Path, spec: str) -> None:
+    """Beside the team's own models, by name."""
     (tmp_path / "panel.yaml").write_text(PANEL, encoding="utf-8")
     text = spec.replace("[usage,", "[judge_panel: {file: panel.yaml},")
     (tmp_path / "judged.yaml").write_text(text, encoding="utf-8")
-    out = cli("models", "judged.yaml", "--check").out
-    assert "judge own  openai own" in out
-    assert "reachable: not asked: " in out
+    out = cli("models", "judged.yaml").out
+    assert "worker  simulated" in out
+    assert "judge strict  simulated strict" in out
+
+
+async def test_no_key_goes_where_a_stranger_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without trust a server that is no vendor's own is not asked; the reason is told."""
+    monkeypatch.setenv("PLANTED", KEY)
+    options = {"base_url": "https://example.org/v1", "api_key_env": "PLANTED"}
+    model = Model(alias="far", provider="openai", model="own", options=options)
+    (found,) = await reached(told([model]), trust=False)
+    assert found.reachable is not None
+    assert found.reachable.startswith("not asked: the key in PLANTED would be sent to example.org")
+    assert KEY not in repr(found)
 
 
 def test_the_limit_that_was_learnt_is_told(

@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orglab.results.commit import StoreError
 from orglab.results.report.blocks import Block, Bullets, Fold, Paragraph, Table
+from orglab.results.report.json_form import json_form
+from orglab.results.report.parts.conduct import attrition_part
+from orglab.results.report.parts.costs import costs_part
 from orglab.results.report.report import Report, report_of
 from orglab.results.report.write import write_report
+from orglab.results.served import Drift, Version
+from orglab.results.spending import CutCall, Spending
 
 LATER = "2999-01-01T00:00:00.000Z"
 
@@ -298,3 +304,47 @@ def test_a_study_of_one_team_is_refused(study: Path, bend: Callable[..., None]) 
     with pytest.raises(StoreError, match="no experiment"):
         write_report(study)
     assert {path.stem for path in study.iterdir()} == {"study"}
+
+
+# --- models that changed, requests that were cut ---------------------------------------------------
+
+DRIFT = Drift(
+    provider="hosted",
+    model="asked",
+    versions=(
+        Version(served="asked-1", fingerprint="fp", calls={"free": 1200, "bound": 3}),
+        Version(served="asked-2", fingerprint="", calls={"bound": 9}),
+    ),
+)
+CUT = CutCall(
+    arm="free",
+    unit="u0",
+    replicate=0,
+    position="1.turn.0.0",
+    copy="writer",
+    requests=2,
+    reserved_usd=0.25,
+    killed=False,
+)
+
+
+def test_a_drift_stands_under_attrition_by_arm(told: Report) -> None:
+    """A warning, and a table with the calls of each arm; none where models stayed the same."""
+    assert "Models served by several versions" not in repr(attrition_part(told.findings))
+    findings = replace(told.findings, drifts=[DRIFT])
+    text = repr(attrition_part(findings))
+    assert "1 model that was asked for did not stay the same" in text
+    assert "['asked', 'asked-1', 'fp', '1,200', '3']" in text
+    assert "['asked', 'asked-2', '–', '0', '9']" in text  # noqa: RUF001
+    (drift,) = json_form(replace(told, findings=findings))["drifts"]
+    assert [version["served"] for version in drift["versions"]] == ["asked-1", "asked-2"]
+
+
+def test_cut_requests_stand_under_cost(told: Report) -> None:
+    """With what is reserved for them; and one by one in the data."""
+    assert "cut on the way" not in repr(costs_part(told.findings))
+    spent = Spending(paid_usd=1.0, unpriced=0, cut=[CUT])
+    findings = replace(told.findings, spending=spent)
+    assert "2 attempts were cut on the way: at most $0.2500" in repr(costs_part(findings))
+    (cut,) = json_form(replace(told, findings=findings))["cut_requests"]
+    assert (cut["requests"], cut["reserved_usd"], cut["killed"]) == (2, 0.25, False)
