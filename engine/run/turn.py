@@ -25,6 +25,7 @@ from orglab.engine.run.prompts import Prompter
 from orglab.engine.run.toolbox import ToolAnswer, Toolbox, refusal
 from orglab.providers.base import (
     Completion,
+    ContextOverflow,
     Labels,
     Message,
     ProviderError,
@@ -292,7 +293,7 @@ class TurnRunner:
             call = turn.seat.caller.call(request, before, turn.copy.role.faults)
             return _storable(await call), None
         except ProviderError as error:
-            return _of_error(error), {"kind": error.kind, "message": str(error)}
+            return _of_error(error), {"kind": error.kind, "message": _told(turn, error)}
         except StoreError:
             raise
         except Exception as crash:  # noqa: BLE001 - a plugin may raise anything; it fails the turn
@@ -448,6 +449,14 @@ def _storable(completion: Completion) -> Completion:
         tool_calls=calls,
         notes=(*completion.notes, "lone surrogates were replaced"),
     )
+
+
+def _told(turn: Turn, error: ProviderError) -> str:
+    """The words of a fault; one of the prompt's length says which call of which turn it was."""
+    said = str(error)
+    if not isinstance(error, ContextOverflow) or said.startswith(turn.copy.name):
+        return said
+    return f"{turn.copy.name}, visit {turn.visit}, call {turn.step}: {said}"
 
 
 def _of_error(error: ProviderError) -> Completion:

@@ -11,7 +11,7 @@ import pytest
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.model import ToolUse
-from orglab.providers.base import Completion, Request, TokenUsage, ToolCall
+from orglab.providers.base import Completion, ContextOverflow, Request, TokenUsage, ToolCall
 from orglab.results.journal import MemoryJournal
 
 Make = Callable[..., Any]
@@ -308,3 +308,22 @@ async def test_a_refusal_is_an_outcome_of_its_own(
     assert (played.outcome.status, len(played.requests)) == ("failed", 1)
     assert played.outcome.reason == 'writer: refusal: the model refused: "I will not."'
     assert played.outcome.tokens == 4
+
+
+async def test_case_37_a_prompt_that_is_too_long_names_role_and_step(
+    team: Make, play: Make, unit: Unit
+) -> None:
+    """After a tool's result has grown the conversation: which turn, which call, and the numbers."""
+
+    def answer(request: Request) -> Any:
+        if request.labels.call:
+            raise ContextOverflow("564 tokens are asked of 512", needed=564, window=512)
+        return calling("head", "{}")
+
+    made = team(with_tools(), [], "explorer", tools=TOOLS, inputs=INPUTS)
+    run = await play(made, answer, unit=unit)
+    assert run.outcome.status == "failed"
+    assert run.outcome.reason == (
+        "explorer: context overflow: explorer, visit 1, call 1: 564 tokens are asked of 512"
+    )
+    assert len(run.requests) == 2
