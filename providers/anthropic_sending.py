@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from typing import Final, NamedTuple
 
 import anthropic
@@ -18,6 +19,7 @@ from orglab.providers.anthropic_request import OWN_URL, Sent
 from orglab.providers.anthropic_stream import Gathered
 from orglab.providers.base import BadRequest, ProviderError, QuotaExhausted, Unavailable
 from orglab.providers.hosted import Account
+from orglab.providers.hosted_clients import Clients
 from orglab.providers.hosted_faults import ServerWords, body_fault, sdk_fault, words_of_sdk
 from orglab.providers.hosted_http import open_http
 
@@ -57,17 +59,7 @@ class Sender:
             account: The server and its key.
         """
         self._account = account
-        http = open_http(anthropic.DefaultAsyncHttpxClient)
-        self._client = anthropic.AsyncAnthropic(
-            api_key=account.sent_key,
-            base_url=account.base_url,
-            max_retries=0,
-            timeout=http.timeout,
-            open_telemetry=False,
-            http_client=http,
-        )
-        if account.base_url != OWN_URL:
-            self._client._custom_headers = {}  # noqa: SLF001 - of the environment, for Anthropic alone
+        self._clients = Clients(partial(_client, account))
 
     async def send(self, sent: Sent) -> Gathered | Refused:
         """Sends a request and gathers its reply.
@@ -75,8 +67,12 @@ class Sender:
         Raises:
             ProviderError: The request cannot be sent, the connection failed, or the reply broke off.
         """
+        with self._clients.one() as client:
+            return await self._sent(client, sent)
+
+    async def _sent(self, client: anthropic.AsyncAnthropic, sent: Sent) -> Gathered | Refused:
         try:
-            stream = await self._client.post(
+            stream = await client.post(
                 "/v1/messages",
                 body={**sent.body, "stream": True},
                 options={"headers": sent.headers, "follow_redirects": False},
@@ -97,7 +93,8 @@ class Sender:
 
     async def aclose(self) -> None:
         """Closes the connections."""
-        await self._client.close()
+        for client in self._clients.taken():
+            await client.close()
 
     def _refused(self, error: anthropic.APIStatusError) -> Refused:
         words = words_of_sdk(error) or ServerWords(status=error.status_code)
@@ -121,6 +118,22 @@ class Sender:
         if not into.whole:
             words = f"{self._account.host} ended the reply before it was whole"
             raise _broken(Unavailable(words), into)
+
+
+def _client(account: Account) -> anthropic.AsyncAnthropic:
+    """A client without retries and deadlines, which are the caller's."""
+    http = open_http(anthropic.DefaultAsyncHttpxClient)
+    client = anthropic.AsyncAnthropic(
+        api_key=account.sent_key,
+        base_url=account.base_url,
+        max_retries=0,
+        timeout=http.timeout,
+        open_telemetry=False,
+        http_client=http,
+    )
+    if account.base_url != OWN_URL:
+        client._custom_headers = {}  # noqa: SLF001 - of the environment, for Anthropic alone
+    return client
 
 
 def _broken(fault: ProviderError, gathered: Gathered) -> ProviderError:
