@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -33,9 +34,10 @@ output: writer
 Bend = Callable[..., None]
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
-    """Four runs, of which the last was served by another version."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four runs, of which the last was served by another version: do not change them."""
+    tmp_path = tmp_path_factory.mktemp("made")
     (tmp_path / "replies.jsonl").write_text('{"reply": "x"}\n', "utf-8")
     (tmp_path / "team.yaml").write_text(TEAM, "utf-8")
     served = iter(["big-1", "big-1", "big-1", "big-2\x1b[31m"])
@@ -54,6 +56,13 @@ def study(tmp_path: Path) -> Path:
         providers={"*": ScriptedProvider(reply)},
         at_once=1,
     )
+    return tmp_path / "study"
+
+
+@pytest.fixture
+def study(made: Path, tmp_path: Path) -> Path:
+    """A copy of them that a test may bend."""
+    shutil.copytree(made, tmp_path / "study")
     return tmp_path / "study"
 
 
