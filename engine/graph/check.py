@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from orglab.engine.graph.compile import compile_topology
+from orglab.engine.graph.remarks import remarks
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.fault import Fault, Problem
 from orglab.engine.spec.load import Loaded, load
@@ -25,11 +26,13 @@ class Checked:
         loaded: What the loader made of it.
         team: The compiled team, or None where there is any fault.
         faults: All faults, in order of place.
+        warnings: What is no fault and seldom meant, of a team without faults.
     """
 
     loaded: Loaded
     team: Team | None
     faults: tuple[Fault, ...]
+    warnings: tuple[Fault, ...] = ()
 
 
 def check_file(
@@ -59,7 +62,10 @@ def check_file(
     told = {fault.problem.path for fault in faults}
     faults += [fault for fault in map(loaded.locate, found) if fault.problem.path not in told]
     faults.sort(key=lambda fault: _place(fault, loaded.file))
-    return Checked(loaded=loaded, team=None if faults else team, faults=tuple(faults))
+    if faults or team is None:
+        return Checked(loaded=loaded, team=None, faults=tuple(faults))
+    warnings = tuple(map(loaded.locate, remarks(team)))
+    return Checked(loaded=loaded, team=team, faults=(), warnings=warnings)
 
 
 def _place(fault: Fault, file: str) -> tuple[bool, str, int, int]:

@@ -73,6 +73,8 @@ def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None, 
         faults += [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]
     for fault in faults:
         typer.echo(visible(str(fault)))
+    for warning in checked.warnings:
+        typer.echo(visible(f"warning: {warning}"))
     if checked.team is not None and not faults:
         typer.echo(_sound(path, checked.team))
     return 2 if faults else 0

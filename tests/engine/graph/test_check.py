@@ -154,3 +154,19 @@ output: writer
     words = str(faults[0])
     assert "has no `params.max_output_tokens`" in words
     assert "add `params.max_output_tokens` to `m` (or `limits.output_tokens` to `writer`)" in words
+
+
+ALONE = "roles: {writer: {}, critic: {SEES}}\noutput: [writer, critic]\n"
+
+
+def test_case_77_several_roles_without_links_are_a_warning(tmp_path: Path) -> None:
+    """The team runs; its author is told that no role reads another, unless one does."""
+    found = checked(tmp_path, ALONE.replace("SEES", ""))
+    assert found.team is not None
+    (warning,) = found.warnings
+    assert str(warning).endswith(
+        "team.yaml:6:1 roles: 2 roles and no links: each works alone, and none reads another; "
+        "add `links`, if they are to be a team"
+    )
+    assert checked(tmp_path, ALONE.replace("SEES", "sees: [blackboard]")).warnings == ()
+    assert checked(tmp_path, "roles: {writer: {}}\noutput: writer\n").warnings == ()
