@@ -1,4 +1,4 @@
-"""docs/experiments.md and docs/diff.md: their files are sound, their commands run, their fields are there."""
+"""Pages on experiments, diff and sweeps: their files are sound, their commands run, their fields are there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from orglab.engine.study import diff
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {
-    name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("experiments", "diff")
+    name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("experiments", "diff", "sweeps")
 }
 
 
@@ -61,7 +61,7 @@ def test_the_commands_run_on_the_page_s_files(
         assert ended.value.code in (0, None), f"{command}: {out}{err}"
         assert out.strip(), command
         ran.append((command, out))
-    assert len(ran) == {"experiments": 8, "diff": 3}[page]
+    assert len(ran) == {"experiments": 8, "diff": 3, "sweeps": 5}[page]
     if page == "diff":
         found = json.loads(ran[-1][1])
         assert found["undeclared"] == []
@@ -72,7 +72,7 @@ def test_the_commands_run_on_the_page_s_files(
         assert "[-" not in ran[0][1]
         assert "{+ very+}" in ran[0][1]
         assert all(f"`{key}`" in PAGES["diff"] for key in found)
-    else:
+    elif page == "experiments":
         outs = dict(reversed(ran))
         assert "8 of 8 ended runs looked at" in outs["orglab evaluate study --with more.yaml"]
 
@@ -83,12 +83,14 @@ def test_every_fence_can_be_read(text: str) -> None:
     assert read_text(text, "page").faults == ()
 
 
-@pytest.mark.parametrize("part", ["experiment", "units"])
-def test_every_field_is_on_the_page(part: str) -> None:
+@pytest.mark.parametrize(
+    ("page", "part"), [("experiments", "experiment"), ("experiments", "units"), ("sweeps", "sweep")]
+)
+def test_every_field_is_on_the_page(page: str, part: str) -> None:
     """With its default as it is filled in."""
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in PAGES["experiments"].splitlines()
+        for line in PAGES[page].splitlines()
         if line.startswith("| `")
     ]
     told = {name: row[2] for row in rows for name in re.findall(r"`([a-z_]+)`", row[0])}

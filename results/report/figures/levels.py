@@ -95,8 +95,8 @@ def _panel(axes: Axes, panel: LevelPanel) -> None:
     for number, line in enumerate(panel.lines):
         _line(axes, line, number, panel)
     if panel.slope is not None:
-        across, up = zip(*panel.slope, strict=True)
-        axes.plot(across, up, color=COLOURS[1], linewidth=1.8)
+        ends = np.array(panel.slope)
+        axes.plot(ends[:, 0], ends[:, 1], color=COLOURS[1], linewidth=1.8)
     _ticks(axes, panel)
     axes.set_xlabel(text(panel.axes[0]))
     axes.set_ylabel(short(panel.axes[1], 34))

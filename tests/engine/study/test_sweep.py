@@ -173,7 +173,7 @@ def test_a_latin_hypercube_spreads_every_factor_evenly(write: Write) -> None:
     teams = [cell.team.topology for cell in load_sweep(write(text)).cells]
     heats = sorted(team.models["worker"].params["temperature"] for team in teams)
     assert [int(heat * 5) for heat in heats] == [0, 1, 2, 3, 4]
-    assert sorted(team.roles["writer"].limits.output_tokens for team in teams) == [1, 2, 3, 4, 5]
+    assert {team.roles["writer"].limits.output_tokens for team in teams} == {1, 2, 3, 4, 5}
 
 
 def test_equal_variants_are_run_once_under_all_their_names(write: Write) -> None:

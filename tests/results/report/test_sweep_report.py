@@ -75,9 +75,8 @@ def study(folder: Path, frozen: dict[str, Any], *, units: int = UNITS, reason: s
             run, arm=cell["name"], unit=f"u{unit}", inputs={}, extra={}, replicate=0, seed=0,
             spec_hash=cell["spec"], order=order,
         )  # fmt: skip
-        status = "failed" if reason and order == 0 else "completed"
         await store.finish(
-            run, status=status, reason=reason if order == 0 else "", answer=None, last=None,
+            run, status="failed" if reason and order == 0 else "completed", reason=reason if order == 0 else "", answer=None, last=None,
             seconds=1.0,
         )  # fmt: skip
         value = 2 * int(cap) - (who == "bold") + 0.1 * ((unit * unit * 7 + order * 3) % 11) + unit
