@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orglab.engine.graph.money import price_of
 from orglab.engine.run.identity import seat_digest
 from orglab.engine.spec.confine import content_hash
 from orglab.engine.spec.model import Model
 from orglab.providers.base import Provider, Request, TokenUsage
 from orglab.providers.caller import Caller, LimitChange, Lines
-from orglab.providers.default_prices import default_price
 from orglab.providers.pricing import Price, cost, most_cost
 from orglab.providers.registry import load_plugin
 from orglab.providers.weights import weights_digest
@@ -101,8 +101,7 @@ class Desk:
             model=model,
             provider=provider,
             caller=self._caller(model, provider),
-            price=model.price
-            or default_price(model.provider, model.model, model.options.get("base_url")),
+            price=price_of(model),
             params={name: value for name, value in model.params.items() if name != "seed"},
             digest=seat_digest(
                 provider=model.provider,
