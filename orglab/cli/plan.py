@@ -161,7 +161,6 @@ def _arm_rows(table: Table, name: str, arm: ArmPlan) -> None:
     )
     past = arm.likely
     if past is None:
-        table.add_row(Text("  no earlier run is known", style="dim"))
         return
     table.add_row(
         Text(f"  mean of {count(past.runs, 'earlier run')}", style="dim"),
@@ -218,6 +217,9 @@ def _notes(found: Plan) -> Iterator[str]:
         "≤ at most, by the bounds of loops, tool calls, repairs and replies. ≲ about at most: as many "
         "prompts as long as the longest one rendered, whatever tools would add to them."
     )
+    if unseen := [arm.name for arm in found.arms if arm.likely is None]:
+        who = "" if len(unseen) == len(found.arms) else f" of {', '.join(unseen)}"
+        yield visible(f"No earlier run{who} is known: there are bounds, and no estimates.")
     if any(arm.likely for arm in found.arms):
         yield "Means of earlier runs of the same team, at today's prices; ±: standard error."
     if any(arm.begun for arm in found.arms):

@@ -28,7 +28,7 @@ def test_a_plan_is_told_and_nothing_is_written(cli: Cli, tmp_path: Path) -> None
     ended = cli("plan", "pair.yaml", "--input", "topic=tea", "--replicates", "3")
     assert ended.code == 0
     assert "pair: 3 runs, 3 to do, in runs/pair-" in ended.out
-    assert "no earlier run is known" in ended.out
+    assert "No earlier run is known" in ended.out
     assert "worker (writer, editor)" in ended.out
     assert "simulated: free" in ended.out
     assert "≤ 54" in ended.out
