@@ -43,12 +43,10 @@ judges:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("command", [["check"], ["run", "--out", "study"]])
-def test_nothing_runs_and_no_key_is_sent_without_trust(den: Den, command: list[str]) -> None:
+def test_nothing_runs_and_no_key_is_sent_without_trust(den: Den) -> None:
     """Each refusal stands at its place, and tells the cure."""
     den.write({"spec.yaml": SPEC, "code.py": CODE})
-    name, *rest = command
-    ended = den.orglab(name, "spec.yaml", *rest)
+    ended = den.orglab("run", "spec.yaml", "--out", "study")
     assert ended.code == 2
     for place, words in [
         ("spec.yaml:5:", "the key in ORGLAB_TEST_KEY would be sent to elsewhere.example"),
@@ -59,6 +57,7 @@ def test_nothing_runs_and_no_key_is_sent_without_trust(den: Den, command: list[s
         assert line.startswith(place)
         assert "--trust" in line
     assert sorted(path.name for path in den.spec.iterdir()) == ["code.py", "spec.yaml"]
+    assert len(orglab.check(den.spec / "spec.yaml")) == 3
 
 
 def test_a_catalogue_that_was_typed_is_the_users_own(tmp_path: Path) -> None:

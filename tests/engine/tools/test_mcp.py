@@ -116,16 +116,16 @@ async def test_a_session_serves_many_calls_and_survives_what_goes_wrong(
 
 
 async def test_a_changed_server_ends_the_study(
-    folder: Path, frozen: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+    url: str, folder: Path, frozen: Mapping[str, Any]
 ) -> None:
     """Another version, or a tool that is described anew, is not the frozen one."""
-    other = Mcp(command=[*COMMAND, "2.0"]).open(folder, frozen)
-    with pytest.raises(ConnectionError, match=r"another server .*: tester 2\.0, then tester 1\.0"):
+    server = {"name": "tester", "version": "0.9"}
+    other = Mcp(url=url).open(folder, {**frozen, "what": {"server": server}})
+    with pytest.raises(ConnectionError, match=r"another server .*: tester 1\.0, then tester 0\.9"):
         await other.call("add", {"a": 1, "b": 2})
     await other.aclose()
     add = {**frozen["tools"]["s_add"], "description": "Multiplies."}
-    then = {**frozen, "tools": {**frozen["tools"], "s_add": add}}
-    changed = opened(folder, then)
+    changed = Mcp(url=url).open(folder, {**frozen, "tools": {**frozen["tools"], "s_add": add}})
     with pytest.raises(ConnectionError, match="its tool `add` is not what it was"):
         await changed.call("add", {"a": 1, "b": 2})
     await changed.aclose()
