@@ -206,3 +206,19 @@ def test_without_trust_nothing_is_started(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="only where you trust it"):
         orglab.load(tmp_path / "team.yaml")
     assert not (tmp_path / "ran").exists()
+
+
+def test_names_that_lead_nowhere_or_clash_are_told_at_their_place(url: str, tmp_path: Path) -> None:
+    """A tool that the server has not, one that two entries would give, a template over it."""
+    text = TEAM.format(where=f"url: '{url}'").replace("tools: [sums]", "tools: [sums, sums_ad]")
+    text = text.replace("tools: {sums:", "tools: {sums_fail: {use: mcp, with: {url: ''}}, sums:")
+    (tmp_path / "team.yaml").write_text(text, "utf-8")
+    told = "\n".join(map(str, orglab.check(tmp_path / "team.yaml", trust=True)))
+    assert "roles.w.tools[1]: `sums` gives no tool `sums_ad`; did you mean `sums_add`?" in told
+    assert "tools.sums: its tool `sums_fail` has the name of a tool of `sums_fail`" in told
+    (tmp_path / "team.yaml").write_text(
+        TEAM.format(where=f"url: '{url}'").replace("tool.sums_add(a=2)", "tool.sums_much()"),
+        "utf-8",
+    )
+    (fault,) = orglab.check(tmp_path / "team.yaml", trust=True)
+    assert "the template uses `tool.sums_much`, which w does not have" in str(fault)
