@@ -60,7 +60,7 @@ class DiagramNode:
         if self.team is not None:
             roles = len(self.team.nodes)
             return [f"team of {roles}" if roles > 1 else "team of one"]
-        return [f"votes on {self.vote}"] if self.vote else []
+        return ["votes"] if self.vote else []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,7 +127,7 @@ def _edge(link: Link, target: str, kind: EdgeKind, label: str) -> DiagramEdge:
 
 
 def _forward_label(link: ForwardLink) -> str:
-    parts = [f"each {link.each}"] if link.each is not None else []
+    parts = [f"each of {link.each}"] if link.each is not None else []
     parts += [_condition(link.when)] if link.when is not None else []
     if link.cap is not None:
         parts.append(f"cap {link.cap}")

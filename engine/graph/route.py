@@ -13,6 +13,7 @@ from itertools import pairwise
 from math import dist
 from typing import NamedTuple, TypeAlias
 
+from orglab.engine.graph.arcs import Arc, arcs_of, beside
 from orglab.engine.graph.diagram import Diagram, DiagramEdge
 from orglab.engine.graph.layout import Box, Layout
 
@@ -82,15 +83,25 @@ def routes_of(diagram: Diagram, layout: Layout) -> Routes:
     """Finds a way for every link."""
     above = [i for i, edge in enumerate(diagram.edges) if edge.kind == "authority"]
     lanes_above = [i for i in above if layout.column[diagram.edges[i].source] >= 0]
-    below = [i for i, edge in enumerate(diagram.edges) if edge.kind == "closing"]
+    bows = beside(diagram, layout)
+    below = [i for i, edge in enumerate(diagram.edges) if edge.kind == "closing" and i not in bows]
     over = _Side(diagram, layout, above, up=True)
     under = _Side(diagram, layout, below, up=False)
     ways = _forward(diagram, layout)
     ways |= {index: over.through_lane(index, lane) for index, lane in over.lanes(lanes_above)}
+    ways |= {index: _bow(arc) for index, arc in arcs_of(diagram, layout, bows).items()}
     ways |= {index: under.through_lane(index, lane) for index, lane in under.lanes(below)}
     over.raise_reviewers()
     ways |= {index: over.from_reviewer(index) for index in above if index not in ways}
     return Routes(ways, over.boxes)
+
+
+def _bow(arc: Arc) -> Route:
+    """Out to the left, along the column, and back."""
+    pen = _Pen()
+    pen.move(arc.start)
+    pen.bent([(arc.reach, arc.start[1]), (arc.reach, arc.end[1]), arc.end])
+    return pen.route()
 
 
 # --- forward links ------------------------------------------------------------------------------

@@ -132,7 +132,8 @@ def _node(node: DiagramNode, box: Box) -> str:
         )
     if node.start:
         texts.append(_triangle(box, colour))
-    return f"<g><title>{_xml(node.title)}</title>{''.join(shapes + texts)}</g>"
+    says = f"{node.title} votes on {node.vote}" if node.vote else node.title
+    return f"<g><title>{_xml(says)}</title>{''.join(shapes + texts)}</g>"
 
 
 def _rounded(box: Box, shift: float, looks: str) -> str:
