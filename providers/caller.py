@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from orglab.providers.base import (
     Completion,
@@ -19,8 +19,9 @@ from orglab.providers.base import (
     TokenUsage,
     Unavailable,
 )
-from orglab.providers.limiter import Limiter, Outcome, Sent
+from orglab.providers.limiter import Limiter, Outcome
 from orglab.providers.line import LimitChange, Line, Tell
+from orglab.providers.permits import InLine, Rated, Slots
 from orglab.providers.planted_faults import PlantedFaults, added
 from orglab.providers.rates import Rates, Reserved
 from orglab.providers.retry_policy import GiveUp, RetryPolicy
@@ -115,16 +116,17 @@ class Caller:
         *,
         alias: str,
         room: int,
-        line: Line | None,
-        rates: Rates | None,
+        line: InLine | None,
+        rates: Rated | None,
         timeout_seconds: float | None,
         faults: Mapping[str, float],
         policy: RetryPolicy,
+        slots: Slots | None = None,
     ) -> None:
         self.room = room
         self._provider = provider
         self._alias = alias
-        self._slots = asyncio.Semaphore(room)
+        self._slots: Slots = slots or asyncio.Semaphore(room)
         self._line = line
         self._rates = rates
         self._timeout = timeout_seconds
@@ -321,11 +323,11 @@ def _sum(one: TokenUsage | None, other: TokenUsage | None) -> TokenUsage | None:
 class _Place:
     """The place of one attempt: within the model's rates, and in its account's line."""
 
-    def __init__(self, line: Line | None, rates: Rates | None, call: _Call) -> None:
+    def __init__(self, line: InLine | None, rates: Rated | None, call: _Call) -> None:
         self._line = line
         self._rates = rates
         self._call = call
-        self._ticket: Sent | None = None
+        self._ticket: Any = None
         self._reserved: Reserved | None = None
         self._outcome: Outcome = "nothing"
         self._used: int | None = 0

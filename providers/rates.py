@@ -39,10 +39,13 @@ class Rates:
 
     async def reserve(self, request: Request) -> Reserved:
         """Waits until one more request may be sent, and reserves its likely tokens."""
+        return await self.reserve_tokens(likely_tokens(request))
+
+    async def reserve_tokens(self, tokens: int) -> Reserved:
+        """Waits until one more request of so many tokens may be sent, and reserves them."""
         loop = asyncio.get_running_loop()
         if not self._open:
             self._fill(loop.time())
-        tokens = likely_tokens(request)
         async with self._door:  # asyncio gives locks in the order in which they are asked for
             while wait := self._wait(tokens, loop.time()):  # noqa: ASYNC110 - time is what comes
                 await asyncio.sleep(wait)

@@ -144,6 +144,11 @@ class RunJournal:
         """The durable entry that an earlier process left at ``position``, or None."""
         return self._earlier.entries.get(position)
 
+    @property
+    def earlier(self) -> Mapping[str, Entry]:
+        """The durable entries that earlier processes left, by position."""
+        return self._earlier.entries
+
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
         """Says that a call is about to be made; durable when it returns.
 

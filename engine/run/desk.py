@@ -158,15 +158,17 @@ class Desks:
         self,
         providers: Mapping[str, Provider] | None = None,
         tell: Callable[[LimitChange], None] | None = None,
+        lines: Lines | None = None,
     ) -> None:
         """Makes none yet.
 
         Args:
             providers: Providers to use in place of the specs', by alias; ``*`` serves any other.
             tell: Is told how the limit of calls at once of an account changes.
+            lines: The lines to accounts, where they are held elsewhere.
         """
         self._providers = providers
-        self._lines = Lines(tell=tell)
+        self._lines = lines or Lines(tell=tell)
         self._desks: list[tuple[dict[str, Model], Desk]] = []
 
     def of(self, models: Mapping[str, Model]) -> Desk:
