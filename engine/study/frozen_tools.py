@@ -77,7 +77,9 @@ def refuse_changed_tools(folder: Path, teams: Sequence[Team]) -> None:
         StoreError: A folder beside it holds the same study with other tools; in words.
     """
     normals = [team.topology.normal for team in teams]
-    if folder.exists() or not any("served" in t for each in normals for t in each["tools"].values()):
+    if folder.exists() or not any(
+        "served" in t for each in normals for t in each["tools"].values()
+    ):
         return
     stem = folder.name[: -_HASH - 1]
     for other in sorted(folder.parent.glob(f"{_escaped(stem)}-{'[0-9a-f]' * _HASH}")):
