@@ -116,6 +116,8 @@ def _print(console: Console, found: Plan) -> None:
     console.print()
     console.print(_arms_table(found))
     console.print(_models_table(found))
+    for words in dict.fromkeys(_prices(found)):
+        console.print(words, markup=False, highlight=False, soft_wrap=True)
     for line in _notes(found):
         console.print(line, markup=False, highlight=False, style="dim")
 
@@ -200,9 +202,6 @@ def _model_rows(table: Table, model: ModelPlan) -> None:
     line, most, likely = model.line, model.most, model.likely
     who = "" if line.judging else f" ({', '.join(line.roles)})"
     name = Text(visible(line.name + who))
-    for each in line.models:
-        words = f"  {each.model or each.provider}: {priced(each).words()}"
-        name.append("\n" + visible(words), style="dim")
     cells = [_most(most.calls), _rough(most.input), _most(most.output), _most_usd(most.usd)]
     if likely is not None:
         about = [_about(value) for value in (likely.calls, likely.input, likely.output)]
@@ -210,6 +209,13 @@ def _model_rows(table: Table, model: ModelPlan) -> None:
         cells = [f"{one}\n{other}" for one, other in zip(about, cells, strict=True)]
     time = "" if model.seconds is None else f"≥ {seconds(model.seconds[0])}\n{model.seconds[1]}"
     table.add_row(name, *cells, time)
+
+
+def _prices(found: Plan) -> Iterator[str]:
+    """Each model's price a million tokens, once."""
+    for model in found.models:
+        for each in model.line.models:
+            yield visible(f"{each.provider} {each.model}".rstrip() + f": {priced(each).words()}")
 
 
 def _notes(found: Plan) -> Iterator[str]:
