@@ -159,7 +159,7 @@ class OpenAIProvider(Provider):
         completion = replace(
             completion,
             native=held(body, self._manner),
-            notes=(*notes_of(request, self._manner), *completion.notes),
+            notes=(*notes_of(asked, body, self._manner), *completion.notes),
         )
         return read_action(completion, request) if asked is not request else completion
 

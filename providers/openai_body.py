@@ -59,7 +59,7 @@ OURS: Final = frozenset(
 """Fields that only the engine sets."""
 
 LONGEST_BOUND: Final = 500
-"""Characters; longer bounds of texts are left out where a schema goes beside ``json_object``."""
+"""Characters; a text's longer bound is sent as this where a schema goes beside ``json_object``."""
 
 _TOLD: Final = "Reply with one JSON value that fits this JSON Schema, and with nothing else:\n"
 
@@ -98,10 +98,16 @@ def held(body: Mapping[str, JSON], manner: Manner) -> bool:
     return "schema" in form
 
 
-def notes_of(request: Request, manner: Manner) -> tuple[str, ...]:
-    """What the author wrote and this model is not sent, said with each reply."""
+def notes_of(request: Request, body: Mapping[str, JSON], manner: Manner) -> tuple[str, ...]:
+    """What of a request (as ``asked_as`` gave it) this model was not sent; said with each reply."""
     left_out = sorted(manner.dropped.intersection(request.params))
-    return tuple(f"{name} was not sent: this model does not take it" for name in left_out)
+    notes = [f"{name} was not sent: this model does not take it" for name in left_out]
+    sent = body.get("response_format", {}).get("schema")
+    if sent is not None and sent != request.schema:
+        notes.append(
+            f"texts were held to {LONGEST_BOUND} characters: this server takes no longer bound"
+        )
+    return tuple(notes)
 
 
 # -- parameters
@@ -157,19 +163,21 @@ def _form(request: Request, structure: Structure) -> dict[str, JSON] | None:
         form = {"name": "reply", "schema": schema, "strict": strict}
         return {"type": "json_schema", "json_schema": form}
     if structure is Structure.OBJECT_SCHEMA:
-        return {"type": "json_object", "schema": _without_long_bounds(schema)}
+        return {"type": "json_object", "schema": _with_short_bounds(schema)}
     return {"type": "json_object"} if structure is Structure.OBJECT else None
 
 
-def _without_long_bounds(schema: JSON) -> JSON:
+def _with_short_bounds(schema: JSON) -> JSON:
     """llama-cpp-python nests a grammar as deep as a text may be long: at 1,500 its process ends."""
     if isinstance(schema, Mapping):
-        return {
-            key: _without_long_bounds(value)
-            for key, value in schema.items()
-            if not (key == "maxLength" and isinstance(value, int) and value > LONGEST_BOUND)
-        }
-    return [_without_long_bounds(each) for each in schema] if isinstance(schema, list) else schema
+        return {key: _short_bound(key, value) for key, value in schema.items()}
+    return [_with_short_bounds(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _short_bound(key: str, value: JSON) -> JSON:
+    if key == "maxLength" and isinstance(value, int):
+        return min(value, LONGEST_BOUND)
+    return _with_short_bounds(value)
 
 
 def _told(request: Request, structure: Structure | None) -> tuple[Message, ...]:

@@ -165,7 +165,7 @@ def _structure_refused(
 _NAMES: Final[Mapping[Structure, str]] = {
     Structure.STRICT: "json_schema",
     Structure.SCHEMA: "json_schema that is not strict",
-    Structure.OBJECT_SCHEMA: "json_object with a schema, its long bounds left out",
+    Structure.OBJECT_SCHEMA: "json_object with a schema",
     Structure.OBJECT: "json_object and words",
     Structure.WORDS: "words",
 }

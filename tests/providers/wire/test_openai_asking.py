@@ -193,13 +193,16 @@ async def test_a_schema_goes_down_the_ladder_to_words(wire: Any) -> None:
     assert wire.bodies[-1]["messages"][0]["content"].startswith("Be brief.")
 
 
-async def test_long_bounds_are_not_sent_where_they_end_the_server(wire: Any) -> None:
-    """Beside json_object a text's bound above 500 characters is left out, a field of that name not."""
+async def test_long_bounds_are_shortened_where_they_end_the_server(wire: Any) -> None:
+    """Beside json_object a text is held to 500 characters at most, which each reply says."""
     wire.answer(wire.made.error(422, "response_format: not supported"), wire.made.chat("{}"))
-    fields = {"a": {"type": "string", "maxLength": 2000}, "maxLength": {"maxLength": 500}}
-    await wire.provider().complete(wire.request(schema={**LOOSE, "properties": fields}))
+    fields = {"a": {"type": "string", "maxLength": 2000}, "maxLength": {"maxLength": 9}}
+    request = wire.request(schema={**LOOSE, "properties": fields})
+    provider = wire.provider()
+    replies = [await provider.complete(request) for _ in range(2)]
     sent = wire.bodies[1]["response_format"]["schema"]["properties"]
-    assert sent == {"a": {"type": "string"}, "maxLength": {"maxLength": 500}}
+    assert sent == {"a": {"type": "string", "maxLength": 500}, "maxLength": {"maxLength": 9}}
+    assert all("held to 500 characters" in reply.notes[-1] for reply in replies)
 
 
 async def test_one_bad_schema_does_not_spoil_the_others(wire: Any) -> None:
