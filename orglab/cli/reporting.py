@@ -38,5 +38,6 @@ def tell_report(folder: Path, out: Path | None = None, *, transcripts: bool = Tr
     written = write_report(folder, out, transcripts=transcripts)
     if written.simulated:
         typer.echo("SIMULATED")
-    typer.echo(visible(written.answer))
+    for line in (written.answer, *written.lines):
+        typer.echo(visible(line))
     typer.echo(f"Report: {written.page}")

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from orglab.results.report.blocks import Section
 from orglab.results.report.page import Banner, Lead
 from orglab.results.report.parts.costs import cost_words as total_words
-from orglab.results.report.sweep_analysis import FrontRow, MainEffect, VariantRow
+from orglab.results.report.sweep_analysis import FrontRow, MainEffect, Trend, VariantRow
 from orglab.results.report.sweep_curves import dose_part, interactions_part
 from orglab.results.report.sweep_findings import OutcomeFindings, SweepFindings, read_sweep_findings
 from orglab.results.report.sweep_parts import (
@@ -154,7 +154,7 @@ def _answer(findings: SweepFindings) -> str:
     )
     if best.point != findings.reference and best.against.value is not None:
         words += f", {difference_words(best.against)} against {findings.names[findings.reference]}"
-    return f"{opening}{words}. {_effects_words(findings, main)}"
+    return f"{opening}{words}. {_effects_words(findings, main)}".strip()
 
 
 def _units(findings: SweepFindings, n: int) -> str:
@@ -185,10 +185,23 @@ def _effects_words(findings: SweepFindings, main: OutcomeFindings) -> str:
             told.append(_effect_words(findings, max(shown, key=_size)))
         elif rows:
             open_.append(label(axis.name))
+    told += [_slope_words(findings, row) for row in main.trends if _is_steep(findings, row)]
     words = f"{'; '.join(told)[:1].upper()}{'; '.join(told)[1:]}." if told else ""
     if open_:
         words += f" No main effect of {' or '.join(open_)} is shown (which is not to say that there is none)."
     return words.strip()
+
+
+def _is_steep(findings: SweepFindings, row: Trend) -> bool:
+    """A slope of a drawn factor is shown; listed factors have their levels."""
+    drawn = findings.axes[row.factor].drawn
+    return drawn and row.slope.p is not None and row.slope.p < ALPHA
+
+
+def _slope_words(findings: SweepFindings, row: Trend) -> str:
+    step = "a natural logarithm" if row.log else "a step of 1"
+    name = label(findings.axes[row.factor].name)
+    return f"{step} in {name} made {difference_words(row.slope)} ({p_equals(row.slope.p)})"
 
 
 def _size(row: MainEffect) -> float:

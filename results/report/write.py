@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -32,12 +32,14 @@ class Written(NamedTuple):
         simulated: A reply was written by no language model.
         page: The page to open.
         files: How many files were written.
+        lines: What else a terminal shows: of a sweep the best variants.
     """
 
     answer: str
     simulated: bool
     page: Path
     files: int
+    lines: Sequence[str] = ()
 
 
 def write_report(place: Path, out: Path | None = None, *, transcripts: bool = True) -> Written:
@@ -73,7 +75,15 @@ def _write_sweep(place: Path, folder: Path) -> Written:
 
     report = sweep_report_of(place)
     form = sweep_json_form(report)
-    return _write_pages(folder, report, form, report.findings.simulated, [])
+    written = _write_pages(folder, report, form, report.findings.simulated, [])
+    shown = ("Best", "To decide")
+    lines = [
+        f"{lead.title}: {line}"
+        for lead in report.leads
+        for line in lead.lines
+        if lead.title in shown
+    ]
+    return written._replace(lines=lines)
 
 
 def _write_pages(

@@ -19,7 +19,8 @@ from orglab.engine.study import diff
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {
-    name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("experiments", "diff", "sweeps")
+    name: (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("experiments", "diff", "sweeps")
 }
 
 
@@ -93,7 +94,9 @@ def test_every_field_is_on_the_page(page: str, part: str) -> None:
         for line in PAGES[page].splitlines()
         if line.startswith("| `")
     ]
-    told = {name: row[2] for row in rows for name in re.findall(r"`([a-z_]+)`", row[0])}
+    told = {
+        name: row[2] for row in rows if len(row) > 2 for name in re.findall(r"`([a-z_]+)`", row[0])
+    }
     for name, field in definition(part)["properties"].items():
         assert name in told, name
         if "default" in field:

@@ -72,7 +72,8 @@ def test_the_forked_pairs_are_the_published_design_but_for_the_sharing() -> None
 def test_all_ten_teams_are_arms_and_each_is_compared() -> None:
     """With flat, and the contrasts that matter besides."""
     every = document(STUDY / "experiment-all.yaml")
-    teams = {path.name for path in STUDY.glob("*.yaml") if not path.stem.startswith("experiment")}
+    others = ("experiment", "sweep", "personas")
+    teams = {path.name for path in STUDY.glob("*.yaml") if not path.stem.startswith(others)}
     assert set(every["arms"].values()) == teams
     contrasts = every["analysis"]["contrasts"]
     assert {arm for arm, against in contrasts if against == "flat"} == set(every["arms"]) - {"flat"}

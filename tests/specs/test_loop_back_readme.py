@@ -68,16 +68,16 @@ def test_a_product_of_the_commands_is_one_of_the_43() -> None:
         assert int(found[1]) >= 5
 
 
-@pytest.mark.parametrize("name", ["hierarchical", "experiment"])
-def test_every_file_stands_in_a_table(name: str) -> None:
-    """No team or experiment is there that the page does not tell of."""
+@pytest.mark.parametrize("documents", [True, False])
+def test_every_file_stands_in_a_table(documents: bool) -> None:
+    """No team, experiment or sweep is there that the page does not tell of."""
     text = PAGES[0].read_text(encoding="utf-8")
     files = [
         path
         for path in STUDY.glob("*.yaml")
-        if path.stem.startswith("experiment") == (name == "experiment")
+        if path.stem.startswith(("experiment", "sweep")) == documents
     ]
     assert files
     for path in files:
-        told = path.name if name == "experiment" else path.stem
+        told = path.name if documents else path.stem
         assert f"| `{told}` |" in text

@@ -16,7 +16,11 @@ from orglab.evaluators.required_sections import headings
 
 SPECS = Path(__file__).parents[2] / "specs"
 STUDY = SPECS / "loop-back-authority"
-TEAMS = [path for path in sorted(STUDY.glob("*.yaml")) if not path.stem.startswith("experiment")]
+TEAMS = [
+    path
+    for path in sorted(STUDY.glob("*.yaml"))
+    if not path.stem.startswith(("experiment", "sweep"))
+]
 
 LINK = "links.oversight"
 CHANGES = {
@@ -29,6 +33,7 @@ CHANGES = {
     "staked": ("hierarchical", {f"{LINK}.stake"}),
     "random-loops": ("hierarchical", {f"{LINK}.to", f"{LINK}.trigger"}),
     "placebo": ("random-loops", {f"{LINK}.directive"}),
+    "personas": ("hierarchical", {"roles.writer.prompt", "roles.writer.vars"}),
 }
 WORKERS = ("researcher", "analyst", "writer", "critic")
 ARM_WORDS = (
