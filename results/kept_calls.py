@@ -104,9 +104,11 @@ class KeptCalls:
         except _Ended:
             return None
         except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
-            return self._give_up(error)
+            self._give_up(error)
+            return None
         if dumps(_sorted(asked)) != dumps(_sorted(request)):
-            return self._other(identity)
+            self._other(identity)
+            return None
         return {**body, "request": asked, "kept": {"study": row["study"], "paid": row["paid"]}}
 
     def keep(self, identity: str, body: Mapping[str, JSON]) -> None:

@@ -24,6 +24,7 @@ from orglab.results.paid import money_words
 from orglab.results.plain import visible
 from orglab.results.rates import wilson
 from orglab.results.reader import Reader, RunRow
+from orglab.results.report.frozen import current_runs, frozen_plans, planned_keys
 from orglab.results.served import Drift, drift_words, drifts
 
 __all__ = ["ArmFigures", "Measure", "Summary", "summary"]
@@ -119,6 +120,7 @@ class ArmFigures:
         unpriced: Runs whose cost is unknown.
         totals: What the store counts of every ended run, by name.
         measures: Scores by name.
+        earlier: Runs of an earlier content of their unit: another one, and in no figure.
     """
 
     label: str
@@ -129,6 +131,7 @@ class ArmFigures:
     unpriced: int = 0
     totals: dict[str, list[float]] = field(default_factory=dict)
     measures: dict[str, Measure] = field(default_factory=dict)
+    earlier: int = 0
 
     def add(self, row: RunRow) -> None:
         """Counts a run."""
@@ -166,6 +169,7 @@ class ArmFigures:
             "statuses": dict(self.statuses),
             "simulated_runs": self.simulated,
             "runs_of_unknown_cost": self.unpriced,
+            "runs_of_earlier_contents": self.earlier,
             "totals": {
                 name: {"n": len(values), "mean": fmean(values), "median": median(values)}
                 for name, values in self.totals.items()
@@ -213,6 +217,9 @@ class Summary:
         totals = _TOTALS if self.everything else _MAIN_TOTALS
         parts += [_table(self.groups[start : start + _AT_ONCE], totals, names) for start in starts]
         parts.append(Text("Means and medians; rates with Wilson intervals of 95 %.", style="dim"))
+        if earlier := sum(group.earlier for group in self.groups):
+            words = f"Left out: {earlier} runs of units that were edited under the same id since."
+            parts.append(Text(words, style="dim"))
         if zeros:
             parts.append(Text(f"0 in every run: {visible(', '.join(zeros))}", style="dim"))
         parts += [Text(f"{self._of(place)}{words}") for place, words in self.money]
@@ -282,29 +289,62 @@ def summary(places: Sequence[Path], *, everything: bool = False) -> Summary:
 
 def _read(reader: Reader) -> Iterable[ArmFigures]:
     groups: dict[str, ArmFigures] = {}
-    for row in reader.runs():
+    rows = list(reader.runs())
+    current = _current(reader, rows)
+    for row in rows:
         new = ArmFigures(label=row.arm, arm=row.arm, study=reader.path)
-        groups.setdefault(row.arm, new).add(row)
-    _add_scores(reader, groups)
+        group = groups.setdefault(row.arm, new)
+        if row.run in current:
+            group.add(row)
+        else:
+            group.earlier += 1
+    _add_scores(reader, groups, current)
     return groups.values()
 
 
-def _add_scores(reader: Reader, groups: Mapping[str, ArmFigures]) -> None:
+def _current(reader: Reader, rows: Sequence[RunRow]) -> set[int]:
+    """The numbers of the runs of each unit as it is now.
+
+    Two runs of one unit are of different contents of it: the frozen plan tells which counts, and
+    where there is none the latest.
+    """
+    latest: dict[tuple[object, ...], int] = {}
+    for row in rows:
+        key = (row.arm, row.spec, row.unit, row.replicate, row.seed)
+        latest[key] = max(row.run, latest.get(key, 0))
+    plans = frozen_plans(reader) if _is_experiment(reader) else []
+    if plans:
+        seed = plans[-1].normal["seed"]
+        own = [row for row in rows if row.seed == seed]
+        for row in current_runs(plans[-1], list(planned_keys(plans[-1])), own).values():
+            latest[row.arm, row.spec, row.unit, row.replicate, row.seed] = row.run
+    return set(latest.values())
+
+
+def _is_experiment(reader: Reader) -> bool:
+    return any(True for _ in reader.rows("SELECT 1 FROM specs WHERE kind='experiment' LIMIT 1"))
+
+
+def _add_scores(reader: Reader, groups: Mapping[str, ArmFigures], current: set[int]) -> None:
     names = _names(reader)
-    sql = """SELECT r.arm, s.evaluator, s.arguments, s.name, s.scale, s.value, s.label
+    sql = """SELECT s.run, r.arm, s.evaluator, s.arguments, s.name, s.scale, s.value, s.label
              FROM scores s JOIN runs r USING (run) ORDER BY s.run"""
     for row in reader.rows(sql):
+        if row["run"] not in current:
+            continue
         name = names[row["evaluator"], row["arguments"], row["name"]]
         measure = groups[row["arm"]].measures.setdefault(name, Measure())
         measure.scale = row["scale"]
         measure.main = row["evaluator"] != "usage" and row["name"] not in _DETAILS
         measure.add(row["value"], row["label"])
-    failed = """SELECT r.arm, e.evaluator, COUNT(*) AS n FROM evaluations e JOIN runs r USING (run)
-                WHERE e.error IS NOT NULL GROUP BY r.arm, e.evaluator"""
+    failed = """SELECT e.run, r.arm, e.evaluator FROM evaluations e JOIN runs r USING (run)
+                WHERE e.error IS NOT NULL ORDER BY e.run"""
     for row in reader.rows(failed):
+        if row["run"] not in current:
+            continue
         name = f"{row['evaluator']} could not measure"
         measure = groups[row["arm"]].measures.setdefault(name, Measure(scale="count"))
-        measure.missing += row["n"]
+        measure.missing += 1
 
 
 def _names(reader: Reader) -> dict[tuple[str, str, str], str]:

@@ -6,13 +6,15 @@ parts, so that a message is hashed once however often it is sent again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from orglab.providers.base import Message
+from orglab.results.run_ids import parts_digest
+
+digest = parts_digest
 
 __all__ = [
     "CallCounter",
@@ -35,12 +37,6 @@ def canonical(value: JSON) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
-
-
-def digest(*parts: str) -> str:
-    """A hex digest of texts, each set off from the next by its length."""
-    text = "".join([f"{len(part)}:{part}" for part in parts])
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def message_digest(message: Message) -> str:

@@ -12,6 +12,7 @@ from orglab.engine.run.identity import canonical, digest
 from orglab.engine.run.run import Unit
 from orglab.engine.study.declarations import Contrast
 from orglab.engine.study.diff import Difference, differences, undeclared
+from orglab.engine.study.units import unit_content
 from orglab.engine.study.word_diff import changed_words
 
 __all__ = ["Experiment", "UndeclaredDifference", "guard", "tested"]
@@ -82,6 +83,7 @@ class Experiment:
             "contrasts": [list(pair) for pair in self.contrasts],
             "treatment": {f"{a} - {b}": list(paths) for (a, b), paths in self.treatments.items()},
             "units": [unit.id for unit in self.units],
+            "contents": {unit.id: unit_content(unit) for unit in self.units},
             "replicates": self.replicates,
             "seed": self.seed,
             "share_prefix": self.share_prefix,

@@ -10,10 +10,10 @@ import pandas as pd
 
 from orglab.results.jsontext import loads
 from orglab.results.reader import Reader, RunRow
-from orglab.results.report.frozen import FrozenPlan
+from orglab.results.report.frozen import FrozenPlan, current_runs, planned_keys
 from orglab.results.report.scores import Scored, ValueRow, read_scored
 
-__all__ = ["NOT_RUN", "Tables", "planned_keys", "read_tables", "wanted_names"]
+__all__ = ["NOT_RUN", "Tables", "read_tables", "wanted_names"]
 
 JSON: TypeAlias = Any
 Key: TypeAlias = tuple[str, str, int]
@@ -38,7 +38,9 @@ class Tables:
         drafts: One row a measure of a draft.
         rows: The planned runs that were begun, by arm, unit and replicate.
         planned: How many runs are planned.
-        outside: Runs in the store that the plan does not have: other units, replicates or seeds.
+        outside: Runs in the store that the plan does not have: other units, replicates or seeds,
+            or an earlier content of a unit.
+        earlier: Of them, those of an earlier content of a planned unit.
         scored: Scores as they were read.
     """
 
@@ -48,20 +50,13 @@ class Tables:
     rows: Mapping[Key, RunRow]
     planned: int
     outside: int
+    earlier: int
     scored: Scored
 
     @property
     def numbers(self) -> dict[int, RunRow]:
         """The planned runs by their number in the file."""
         return {row.run: row for row in self.rows.values()}
-
-
-def planned_keys(plan: FrozenPlan) -> Iterator[Key]:
-    """Every planned run."""
-    for arm in plan.arms:
-        for unit in plan.normal["units"]:
-            for replicate in range(plan.normal["replicates"]):
-                yield arm, str(unit), replicate
 
 
 def wanted_names(plan: FrozenPlan) -> tuple[str, ...]:
@@ -101,8 +96,7 @@ def read_tables(reader: Reader, plan: FrozenPlan) -> Tables:
     keys = list(planned_keys(plan))
     every = list(reader.runs())
     seed = plan.normal["seed"]
-    found = {(row.arm, row.unit, row.replicate): row for row in every if row.seed == seed}
-    rows = {key: found[key] for key in keys if key in found}
+    rows = current_runs(plan, keys, [row for row in every if row.seed == seed])
     runs = _runs(reader, keys, rows)
     wanted = wanted_names(plan)
     scored = read_scored(reader, [name for name in wanted if "@" in name])
@@ -114,7 +108,18 @@ def read_tables(reader: Reader, plan: FrozenPlan) -> Tables:
         rows=rows,
         planned=len(keys),
         outside=len(every) - len(rows),
+        earlier=_earlier(rows, keys, every, seed),
         scored=scored,
+    )
+
+
+def _earlier(
+    rows: Mapping[Key, RunRow], keys: Sequence[Key], every: Sequence[RunRow], seed: int
+) -> int:
+    planned, taken = set(keys), {row.run for row in rows.values()}
+    return sum(
+        (row.arm, row.unit, row.replicate) in planned and row.seed == seed and row.run not in taken
+        for row in every
     )
 
 

@@ -9,19 +9,25 @@ from typing import Any, TypeAlias
 
 from orglab.results.commit import StoreError
 from orglab.results.jsontext import dumps, loads
-from orglab.results.reader import Reader
+from orglab.results.reader import Reader, RunRow
+from orglab.results.run_ids import run_id
 
 __all__ = [
     "Change",
     "FrozenPlan",
     "PlanChange",
     "comparisons",
+    "current_runs",
     "frozen_plans",
     "plan_changes",
+    "planned_keys",
     "undeclared_evaluators",
 ]
 
 JSON: TypeAlias = Any
+
+Key: TypeAlias = tuple[str, str, int]
+"""Arm, unit, replicate."""
 
 _MANY = 4
 
@@ -98,6 +104,40 @@ def frozen_plans(reader: Reader) -> list[FrozenPlan]:
             f"`orglab compare {reader.path.parent}` prints its figures"
         )
     return plans
+
+
+def planned_keys(plan: FrozenPlan) -> Iterator[Key]:
+    """Every planned run: arm, unit, replicate."""
+    for arm in plan.arms:
+        for unit in plan.normal["units"]:
+            for replicate in range(plan.normal["replicates"]):
+                yield arm, str(unit), replicate
+
+
+def current_runs(
+    plan: FrozenPlan, keys: Sequence[Key], rows: Sequence[RunRow]
+) -> dict[Key, RunRow]:
+    """The runs of the planned units as they are now: a unit that was edited is another one.
+
+    Plans of older studies hold no contents; there the latest run of a unit counts.
+
+    Args:
+        plan: The plan.
+        keys: Its runs.
+        rows: Runs of the study with the plan's seed.
+    """
+    contents = plan.normal.get("contents")
+    if contents is None:
+        found = {(row.arm, row.unit, row.replicate): row for row in rows}
+        return {key: found[key] for key in keys if key in found}
+    known = {row.id: row for row in rows}
+    arms, seed = plan.normal["arms"], plan.normal["seed"]
+    ids = {
+        (arm, unit, replicate): run_id(arms[arm], unit, contents[unit], replicate, seed, arm)
+        for arm, unit, replicate in keys
+        if unit in contents
+    }
+    return {key: known[each] for key, each in ids.items() if each in known}
 
 
 def comparisons(reader: Reader) -> dict[str, Mapping[str, JSON]]:

@@ -39,7 +39,11 @@ def json_form(report: Report) -> dict[str, JSON]:
         "declared": findings.declared,
         "faults": list(findings.faults),
         "plan_changes": [asdict(change) for change in findings.changes],
-        "runs": {**asdict(findings.progress), "outside_the_plan": findings.tables.outside},
+        "runs": {
+            **asdict(findings.progress),
+            "outside_the_plan": findings.tables.outside,
+            "of_earlier_contents": findings.tables.earlier,
+        },
         "analysis": analysis.json() if analysis is not None else None,
         "costs": {name: _arm(arm) for name, arm in findings.costs.arms.items()},
         "calls": findings.costs.calls,

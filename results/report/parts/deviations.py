@@ -59,10 +59,15 @@ def _change_words(change: PlanChange) -> str:
 def _facts(findings: Findings) -> list[str]:
     facts = list(findings.faults) if findings.tables.rows else []
     tables = findings.tables
-    if tables.outside:
+    if others := tables.outside - tables.earlier:
         facts.append(
-            f"{amount(tables.outside, 'run')} in the store are not in the plan (other "
+            f"{amount(others, 'run')} in the store are not in the plan (other "
             "units, replicates or seeds), and are left out"
+        )
+    if tables.earlier:
+        facts.append(
+            f"{amount(tables.earlier, 'run')} in the store are of an earlier content of their unit, "
+            "which was edited under the same id, and are left out"
         )
     if tables.rows and findings.plan.added > findings.progress.first and not findings.changes:
         facts.append("the plan was frozen after the first run had begun")

@@ -127,7 +127,9 @@ def _rename(connection: sqlite3.Connection, cases: list[dict[str, Any]]) -> None
         text = normal.replace('"bound"', json.dumps(arm)).replace('"u0"', json.dumps(unit))
         text = text.replace("bound - free", json.dumps(arm)[1:-1] + " - free")
         text = text.replace("Does sending back help?", json.dumps(cases[1]["output"])[1:-1])
-        connection.execute("UPDATE specs SET normal=? WHERE hash=?", (text, name))
+        plan = json.loads(text)
+        plan.pop("contents", None)  # runs that were renamed have the ids of their old names
+        connection.execute("UPDATE specs SET normal=? WHERE hash=?", (json.dumps(plan), name))
     renamed = (f"{arm} - free",)
     connection.execute("UPDATE specs SET name=? WHERE kind='comparison'", renamed)
 

@@ -1,0 +1,27 @@
+"""The id by which a run is known: of what it is a run, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+
+__all__ = ["parts_digest", "run_id"]
+
+
+def parts_digest(*parts: str) -> str:
+    """A hex digest of texts, each set off from the next by its length."""
+    text = "".join([f"{len(part)}:{part}" for part in parts])
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def run_id(spec: str, unit: str, content: str, replicate: int, seed: int, arm: str) -> str:
+    """The id of a run.
+
+    Args:
+        spec: The hash of its spec.
+        unit: The unit's id.
+        content: A digest of all that the unit holds.
+        replicate: The replicate.
+        seed: The root seed.
+        arm: What tells its runs from those of other arms; "" outside experiments.
+    """
+    return parts_digest(spec, unit, content, str(replicate), str(seed), arm)
