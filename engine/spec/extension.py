@@ -57,8 +57,8 @@ class _Merge:
         self._tell = tell
 
     def value(self, base: Located, over: Located, path: SpecPath) -> Located:
-        if path == ("links",) and isinstance(base.data, list):
-            return self._links(base, over)
+        if _inside(path) == ("links",) and isinstance(base.data, list):
+            return self._links(base, over, path)
         both = isinstance(base.data, dict) and isinstance(over.data, dict)
         return self.map(base, over, path) if both and not _another(base, over, path) else over
 
@@ -90,61 +90,71 @@ class _Merge:
 
     # -- links
 
-    def _links(self, base: Located, over: Located) -> Located:
+    def _links(self, base: Located, over: Located, path: SpecPath) -> Located:
         links = [Located(link, _child(base, i)) for i, link in enumerate(base.data)]
         if isinstance(over.data, dict):
-            changed = self._by_id(links, over)
+            changed = self._by_id(links, over, path)
         elif isinstance(over.data, list):
-            changed = self._by_list(links, over)
+            changed = self._by_list(links, over, path)
         else:
             return over
         children: dict[str | int, Place] = {i: link.place for i, link in enumerate(changed)}
         return Located([link.data for link in changed], Place(over.place.mark, None, children))
 
-    def _by_id(self, links: list[Located], over: Located) -> list[Located]:
+    def _by_id(self, links: list[Located], over: Located, path: SpecPath) -> list[Located]:
         """``links: {oversight: {cap: 0}, "a>b": null}``: changes alone."""
         for key, change in over.data.items():
             ids = _ids(links)
             if key not in ids:
                 wrong = f"the base has no link `{key}`"
-                self._nothing(("links", key), wrong, did_you_mean(key, ids), over, key)
+                self._nothing((*path, key), wrong, did_you_mean(key, ids), over, key)
             elif change is None:
                 del links[ids[key]]
             else:
                 at = ids[key]
-                links[at] = self._amended(links[at], Located(change, _child(over, key)), at)
+                new = Located(change, _child(over, key))
+                links[at] = self._amended(links[at], new, (*path, at))
         return links
 
-    def _by_list(self, links: list[Located], over: Located) -> list[Located]:
+    def _by_list(self, links: list[Located], over: Located, path: SpecPath) -> list[Located]:
         ids = _ids(links)
         for index, change in enumerate(over.data):
             new = Located(change, _child(over, index))
             own = link_id(change) if isinstance(change, dict) else None
             if own in ids:
-                links[ids[own]] = self._amended(links[ids[own]], new, ids[own])
+                links[ids[own]] = self._amended(links[ids[own]], new, (*path, ids[own]))
             else:
-                self._check_new(new, own, ids, len(links))
+                self._check_new(new, own, ids, (*path, len(links)))
                 links.append(new)
         return links
 
-    def _amended(self, base: Located, over: Located, index: int) -> Located:
+    def _amended(self, base: Located, over: Located, path: SpecPath) -> Located:
         if not isinstance(base.data, dict) or not isinstance(over.data, dict):
             return over
-        return self.map(base, over, ("links", index))
+        return self.map(base, over, path)
 
-    def _check_new(self, new: Located, own: str | None, ids: Mapping[str, int], index: int) -> None:
+    def _check_new(
+        self, new: Located, own: str | None, ids: Mapping[str, int], path: SpecPath
+    ) -> None:
         """A link with an id, but without ends, is meant to change one of the base."""
         data = new.data
         if own is None or not isinstance(data, dict) or "from" in data or "to" in data:
             return
         wrong = f"the base has no link `{own}`"
         problem = Problem(
-            path=("links", index, "id"),
+            path=(*path, "id"),
             wrong=wrong,
             expected="a new link needs `from`, `to` and `kind`",
             cure=did_you_mean(own, ids),
         )
         self._tell(problem, _child(new, "id").mark)
+
+
+def _inside(path: SpecPath) -> SpecPath:
+    """A path in a team that is written in a role, as one in the team itself."""
+    while path[:1] == ("roles",) and path[2:3] == ("team",):
+        path = path[3:]
+    return path
 
 
 def _ids(links: list[Located]) -> dict[str, int]:
@@ -158,6 +168,7 @@ def _child(located: Located, key: str | int) -> Place:
 
 def _another(base: Located, over: Located, path: SpecPath) -> bool:
     """``over`` is another thing than ``base``, not a change of it."""
+    path = _inside(path)
     if len(path) == 3 and path[0] == "links" and path[2] == "trigger":
         return not {"checks", "probability"} & base.data.keys() & over.data.keys()
     field = _TELLING.get((str(path[0]), len(path))) if path else None
