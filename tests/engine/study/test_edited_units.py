@@ -75,7 +75,8 @@ def lengths(study: Path) -> dict[tuple[str, str], float]:
     """Words by arm and unit, as the report has it."""
     scores = tables(study).scores
     chosen = scores[scores["outcome"] == "words"]
-    return {(row.arm, row.unit): row.value for row in chosen.itertuples()}
+    columns = zip(chosen["arm"], chosen["unit"], chosen["value"], strict=True)
+    return {(str(arm), str(unit)): float(value) for arm, unit, value in columns}
 
 
 def test_an_edited_unit_is_run_again_and_its_old_runs_are_left_out(run: Run) -> None:
