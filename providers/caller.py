@@ -26,7 +26,7 @@ from orglab.providers.planted_faults import PlantedFaults, added
 from orglab.providers.rates import Rates, Reserved
 from orglab.providers.retry_policy import GiveUp, RetryPolicy
 
-__all__ = ["Before", "Caller", "LimitChange", "Lines"]
+__all__ = ["HOSTED_TIMEOUT_SECONDS", "Before", "Caller", "LimitChange", "Lines"]
 
 Before: TypeAlias = Callable[[int], Awaitable[None]]
 """Awaited right before each attempt with the number of attempts cut so far."""
@@ -90,14 +90,15 @@ class Lines:
             provider,
             alias=alias,
             room=max_concurrency or provider.default_concurrency,
-            line=None if account is None else self._line(account),
+            line=None if account is None else self.line(account),
             rates=rates,
             timeout_seconds=timeout_seconds,
             faults=faults,
             policy=self._policy,
         )
 
-    def _line(self, account: str) -> Line:
+    def line(self, account: str) -> Line:
+        """The line of an account; there is one."""
         if account not in self._lines:
             self._lines[account] = Line(account, Limiter(start=self._start), tell=self._tell)
         return self._lines[account]

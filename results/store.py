@@ -62,7 +62,7 @@ class Store(Reader):
         self.commits = GroupCommit(self._connection)
         self._closed = False
         self._known: dict[str, None] = {}
-        self._session = self._largest("session", "sessions")
+        self.session = self._largest("session", "sessions")
         self._next_run = self._largest("run", "runs") + 1
         self._journals: dict[str, RunJournal] = {}
 
@@ -136,7 +136,7 @@ class Store(Reader):
         """Keeps how the limit of an account changed; durable with the next commit."""
         at = datetime.fromtimestamp(change.at, UTC)
         texts = (plain_text(change.account), change.limit, plain_text(change.why))
-        self.commits.add("limit", [(self._session, _iso(at), *texts)])
+        self.commits.add("limit", [(self.session, _iso(at), *texts)])
 
     def open_run(
         self,

@@ -152,7 +152,11 @@ def _known_by(model: Model, provider: type[Provider]) -> dict[str, object]:
 
 
 class Desks:
-    """Desks of several teams: models with the same entry share one provider and its slots."""
+    """Desks of several teams: models with the same entry share one provider and its slots.
+
+    Attributes:
+        lines: The lines to accounts.
+    """
 
     def __init__(
         self,
@@ -168,7 +172,7 @@ class Desks:
             lines: The lines to accounts, where they are held elsewhere.
         """
         self._providers = providers
-        self._lines = lines or Lines(tell=tell)
+        self.lines = lines or Lines(tell=tell)
         self._desks: list[tuple[dict[str, Model], Desk]] = []
 
     def of(self, models: Mapping[str, Model]) -> Desk:
@@ -178,7 +182,7 @@ class Desks:
                 known.update(models)
                 desk.know(models)
                 return desk
-        desk = Desk(models, self._providers, self._lines)
+        desk = Desk(models, self._providers, self.lines)
         self._desks.append((dict(models), desk))
         return desk
 
