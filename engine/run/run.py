@@ -6,11 +6,10 @@ ordered by tick and declared order, never by which reply came back first.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.board import Entry, readable
@@ -23,8 +22,10 @@ from orglab.engine.run.flow import Delivery, Emit, Flow, FlowPlan, InboxItem
 from orglab.engine.run.identity import CallCounter, digest
 from orglab.engine.run.inner_meter import InnerMeter
 from orglab.engine.run.meter import LimitReached, Meter, Spent
+from orglab.engine.run.outcome import Outcome, Unit
 from orglab.engine.run.prompts import Prompter
 from orglab.engine.run.review import Reviewer
+from orglab.engine.run.side_by_side import side_by_side
 from orglab.engine.run.speaking import Speaking
 from orglab.engine.run.state import RunState
 from orglab.engine.run.team_turn import Given, TeamTurn, given_to, hand_in, team_inputs
@@ -36,69 +37,13 @@ from orglab.engine.spec.confine import confined_file
 from orglab.engine.spec.model import AuthorityLink
 from orglab.engine.tools.sources import Sources
 from orglab.providers.reply import Reading
-from orglab.results.history import closing_uses, outputs_of, together
+from orglab.results.history import outputs_of, together
 from orglab.results.journal import Journal
-from orglab.results.records import Event, Output, Verdict
+from orglab.results.records import Output
 
 __all__ = ["Outcome", "RunPlan", "Unit", "resolver", "run_team"]
 
 JSON: TypeAlias = Any
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unit:
-    """One unit of work.
-
-    Attributes:
-        id: Its id.
-        inputs: Its inputs by name; an optional one left out is None.
-        extra: Its other columns.
-        index: Its place in the study, from 0.
-        files: For each path text of an input that is a file: the file.
-    """
-
-    id: str
-    inputs: Mapping[str, JSON]
-    extra: Mapping[str, JSON] = field(default_factory=dict)
-    index: int = 0
-    files: Mapping[str, Path] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
-    """How a run ended.
-
-    Attributes:
-        status: ``completed``, ``stopped`` or ``failed``.
-        reason: What stopped or failed it; "" when completed.
-        answer: The answer, None unless completed.
-        last: The last output of an output role, answer or not.
-        outputs: Every output, in order.
-        verdicts: Every verdict, in order.
-        events: Every event, in order.
-        turns: Turns taken.
-        tokens: Tokens used.
-        cost_usd: US dollars of calls whose price is known.
-        seconds: Seconds on the critical path.
-    """
-
-    status: Literal["completed", "stopped", "failed"]
-    reason: str
-    answer: Output | None
-    last: Output | None
-    outputs: Sequence[Output]
-    verdicts: Sequence[Verdict]
-    events: Sequence[Event]
-    turns: int
-    tokens: int
-    cost_usd: float
-    seconds: float
-
-    @property
-    def loops(self) -> int:
-        """Verdicts that obliged, and uses of closing links."""
-        return sum(verdict.obliged for verdict in self.verdicts) + len(closing_uses(self.events))
 
 
 class RunPlan:
@@ -312,12 +257,12 @@ class _Run:
     async def _turns(self, allowed: list[Copy]) -> tuple[list[Output], list[str]]:
         """Takes the turns of a tick side by side on the same snapshot, and posts them."""
         taken = [self._begin(copy) for copy in allowed]
-        turns = await _side_by_side(
+        turns = await side_by_side(
             [self._prepare(copy, inbox, number) for number, (copy, inbox) in enumerate(taken)]
         )
         self._rank(turns)
         self._allow(turns)
-        results = await _side_by_side([self._take(turn, len(turns)) for turn in turns])
+        results = await side_by_side([self._take(turn, len(turns)) for turn in turns])
         self.meter.close_tick(_spent(turn) for turn in turns)
         self.meter.turns += sum(turn.turns for turn in turns if isinstance(turn, TeamTurn))
         self.counter.close(
@@ -570,29 +515,6 @@ class _Run:
             cost_usd=self.meter.spent.cost_usd,
             seconds=self.meter.spent.seconds,
         )
-
-
-async def _side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> Sequence[T]:
-    """What all give, in order; a crash of one is raised when all have ended."""
-    if len(work) == 1:  # spares a task, the commonest case
-        return [await work[0]]
-    return [result() for result in await asyncio.gather(*map(_kept, work))]
-
-
-async def _kept(work: Coroutine[Any, Any, T]) -> Callable[[], T]:
-    """Gives what a piece of work gives, or raises what it raised, when it is asked."""
-    try:
-        value = await work
-    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as crash:  # noqa: BLE001 - raised by whoever asks
-        fault = crash
-
-        def fail() -> T:
-            raise fault
-
-        return fail
-    return lambda: value
 
 
 def _spent(turn: _Prepared) -> Spent:
