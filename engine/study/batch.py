@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from orglab.engine.graph.money import unbounded_models
 from orglab.engine.graph.team import Team
 from orglab.engine.run.desk import Desks
-from orglab.engine.run.identity import digest, draw
+from orglab.engine.run.identity import draw
 from orglab.engine.run.run import Outcome, RunPlan, Unit, run_team
 from orglab.engine.study.budget import Budget
 from orglab.engine.study.gate import Gate, Interrupted
@@ -30,6 +30,7 @@ from orglab.engine.tools.vectors_file import vectors_file
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
+from orglab.results.run_ids import run_id
 from orglab.results.run_journal import RunJournal
 from orglab.results.run_journal import Tally as RunTally
 from orglab.results.spending import spending
@@ -38,12 +39,14 @@ from orglab.results.store import Store
 __all__ = [
     "Arm",
     "Batch",
+    "BatchRun",
+    "Ending",
     "Planned",
     "Progress",
     "Tally",
     "refuse_unbounded",
+    "room",
     "run_batch",
-    "run_id",
 ]
 
 JSON: TypeAlias = Any
@@ -205,11 +208,6 @@ class Batch:
         return draw(self.seed, unit.id, replicate, what, "", 0)
 
 
-def run_id(spec: str, unit: str, content: str, replicate: int, seed: int, arm: str) -> str:
-    """The id by which a run is known."""
-    return digest(spec, unit, content, str(replicate), str(seed), arm)
-
-
 async def run_batch(
     batch: Batch,
     store: Store,
@@ -232,7 +230,7 @@ async def run_batch(
     refuse_unbounded(batch)
     token = vectors_file.set(store.path.parent / "vectors.duckdb")
     try:
-        return await _Batch(batch, store, progress or _quiet, stop or asyncio.Event()).run()
+        return await BatchRun(batch, store, progress, stop).run()
     finally:
         vectors_file.reset(token)
 
@@ -241,8 +239,8 @@ def _quiet(_: Tally) -> None:
     """No progress."""
 
 
-def _room(batch: Batch) -> int:
-    """How many runs are worth having under way at once."""
+def room(batch: Batch) -> int:
+    """How many runs are worth having under way at once in one process."""
     slots = 0
     models = {
         alias: model for arm in batch.arms for alias, model in arm.team.topology.models.items()
@@ -282,9 +280,67 @@ def _budget(limit: float | None, store: Store) -> Budget | None:
     return Budget(limit=limit, spent=before.paid_usd, unknown=before.reserved_usd)
 
 
-class _Batch:
-    def __init__(self, batch: Batch, store: Store, progress: Progress, stop: asyncio.Event) -> None:
-        self.batch, self.store, self.progress, self.stop = batch, store, progress, stop
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """How a run ended, as far as a batch needs to know.
+
+    Attributes:
+        status: ``completed``, ``stopped`` or ``failed``.
+        reason: What stopped or failed it; "" when completed.
+        answer: Id of the answer, None unless completed.
+        last: Id of the last output of an output role.
+        turns: Turns taken.
+        loops: Verdicts that obliged, and uses of closing links.
+        tokens: Tokens used.
+        cost_usd: US dollars of calls whose price is known.
+        seconds: Seconds on the critical path.
+    """
+
+    status: Literal["completed", "stopped", "failed"]
+    reason: str
+    answer: str | None
+    last: str | None
+    turns: int
+    loops: int
+    tokens: int
+    cost_usd: float
+    seconds: float
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Ending:
+        """The ending of an outcome."""
+        return cls(
+            status=outcome.status,
+            reason=outcome.reason,
+            answer=outcome.answer.id if outcome.answer else None,
+            last=outcome.last.id if outcome.last else None,
+            turns=outcome.turns,
+            loops=outcome.loops,
+            tokens=outcome.tokens,
+            cost_usd=outcome.cost_usd,
+            seconds=outcome.seconds,
+        )
+
+
+class BatchRun:
+    """A batch under way in this process, by ``run_batch``; a cluster's client overrides its parts.
+
+    Args:
+        batch: What is to be run.
+        store: The study's store, open for writing.
+        progress: Called after each run.
+        stop: Set it to stop.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        store: Store,
+        progress: Progress | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> None:
+        self.batch, self.store = batch, store
+        self.progress, self.stop = progress or _quiet, stop or asyncio.Event()
         self.sources = Sources()
         self.desks = Desks(batch.providers, store.add_limit_change)
         self.budget = _budget(batch.max_cost, store)
@@ -318,17 +374,14 @@ class _Batch:
         )
 
     async def run(self) -> Tally:
+        """Runs what is not done yet."""
         for arm in self.batch.arms:
             topology = arm.team.topology
             self.store.add_spec(
                 topology.hash, kind="topology", name=topology.name, normal=topology.normal
             )
-        waiting = self.batch.planned()
-        at_once = min(self.batch.at_once or _room(self.batch), max(1, self.tally.planned))
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(at_once):
-                    group.create_task(self._work(waiting))
+            await self._all(self.batch.planned())
         finally:
             await self.desks.aclose()
             await self.sources.aclose()
@@ -342,6 +395,12 @@ class _Batch:
             self.tally.others = len(self.statuses.keys() - {run.id for run in self.batch.planned()})
         self.tally.interrupted = self.stop.is_set()
         return self.tally
+
+    async def _all(self, waiting: Iterator[Planned]) -> None:
+        at_once = min(self.batch.at_once or room(self.batch), max(1, self.tally.planned))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(at_once):
+                group.create_task(self._work(waiting))
 
     def _stopping(self) -> bool:
         over = self.budget is not None and self.budget.reached
@@ -391,24 +450,16 @@ class _Batch:
             spec_hash=topology.hash,
             order=planned.order,
         )
-        outcome = await self._outcome(planned, journal)
-        if outcome is not None:
-            await self._finish(planned, outcome)
-            self._count(outcome, journal.tally)
+        ending = await self._ending(planned, journal)
+        if ending is not None:
+            await self._finish(planned, ending)
+            self._count(ending, journal.tally)
 
-    async def _outcome(self, planned: Planned, journal: RunJournal) -> Outcome | None:
+    async def _ending(self, planned: Planned, journal: RunJournal) -> Ending | None:
         """How a run ended; None where it was interrupted."""
         gate, before = Gate(journal, self._stopping, self.budget), journal.asked_again
         try:
-            return await run_team(
-                self.plans[planned.arm.name],
-                planned.unit,
-                seed=self.batch.seed,
-                journal=gate,
-                replicate=planned.replicate,
-                arm="" if self.batch.share_prefix else planned.arm.key,
-                sharing=self.sharing,
-            )
+            return await self._played(planned, journal, gate)
         except Interrupted:
             if not self._stopping():
                 self.stop.set()  # who answers said so: a person at the terminal
@@ -422,14 +473,31 @@ class _Batch:
         finally:
             self.tally.asked_again += journal.asked_again - before
 
-    async def _finish(self, planned: Planned, outcome: Outcome) -> None:
+    async def _played(
+        self,
+        planned: Planned,
+        journal: RunJournal,  # noqa: ARG002 - who plays it elsewhere sends what it holds
+        gate: Gate,
+    ) -> Ending:
+        outcome = await run_team(
+            self.plans[planned.arm.name],
+            planned.unit,
+            seed=self.batch.seed,
+            journal=gate,
+            replicate=planned.replicate,
+            arm="" if self.batch.share_prefix else planned.arm.key,
+            sharing=self.sharing,
+        )
+        return Ending.of(outcome)
+
+    async def _finish(self, planned: Planned, ending: Ending) -> None:
         await self.store.finish(
             planned.id,
-            status=outcome.status,
-            reason=outcome.reason,
-            answer=outcome.answer.id if outcome.answer else None,
-            last=outcome.last.id if outcome.last else None,
-            seconds=outcome.seconds,
+            status=ending.status,
+            reason=ending.reason,
+            answer=ending.answer,
+            last=ending.last,
+            seconds=ending.seconds,
         )
         await self._measure(planned)
 
@@ -437,10 +505,10 @@ class _Batch:
         measurer = self.measurers[planned.arm.name]
         await measurer.measure(planned.id, planned.unit, planned.replicate, self._stopping)
 
-    def _count(self, outcome: Outcome, used: RunTally) -> None:
+    def _count(self, ending: Ending, used: RunTally) -> None:
         tally = self.tally
-        setattr(tally, outcome.status, getattr(tally, outcome.status) + 1)
-        tally.turns += outcome.turns
-        tally.loops += outcome.loops
-        tally.tokens += outcome.tokens - used.shared_tokens
-        tally.cost_usd += outcome.cost_usd - used.shared_usd
+        setattr(tally, ending.status, getattr(tally, ending.status) + 1)
+        tally.turns += ending.turns
+        tally.loops += ending.loops
+        tally.tokens += ending.tokens - used.shared_tokens
+        tally.cost_usd += ending.cost_usd - used.shared_usd
