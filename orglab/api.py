@@ -14,10 +14,11 @@ from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import Fault
-from orglab.engine.study.batch import Arm, Batch, Progress, Tally, run_batch
+from orglab.engine.study.batch import Arm, Batch, Progress, Tally
 from orglab.engine.study.frozen_tools import refuse_changed_tools
 from orglab.engine.study.session import in_here, load_team, open_study, study_folder
 from orglab.engine.study.units import UnitError, read_units, unit_of
+from orglab.engine.study.where import run_where
 from orglab.providers.base import Provider
 from orglab.results.kept_calls import kept_calls_file
 from orglab.results.reader import Reader
@@ -113,6 +114,7 @@ def run(
     at_once: int | None = None,
     cache: bool = True,
     progress: Progress | None = None,
+    on: str | None = None,
     trust: bool = False,
 ) -> Study:
     """Runs a team and keeps everything; the same call again goes on where it stopped.
@@ -130,12 +132,14 @@ def run(
         cache: Replies that other studies beside this one paid for are taken from them, and this
             one's are kept for others; not those of simulated or scripted models.
         progress: Called after each run.
+        on: A Dask cluster: the address of its scheduler, or ``local:N``; None: this process.
         trust: What a spec names may be run: Python functions, MCP servers.
 
     Raises:
         SpecError: The spec has faults.
         UnitError: The units do not fit the team's inputs.
         StoreError: The study cannot be written, or holds runs of another spec.
+        ClusterError: The cluster cannot be reached, or its workers have another orglab.
     """
     work = run_async(
         team,
@@ -149,6 +153,7 @@ def run(
         at_once=at_once,
         cache=cache,
         progress=progress,
+        on=on,
         trust=trust,
     )
     return _waited_for(work)
@@ -178,6 +183,7 @@ async def run_async(
     cache: bool = True,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
+    on: str | None = None,
     trust: bool = False,
 ) -> Study:
     """``run`` for who has an event loop already; set ``stop`` to stop cleanly."""
@@ -197,7 +203,7 @@ async def run_async(
     )
     store = open_study(folder, compiled)
     try:
-        tally = await run_batch(batch, store, progress=progress, stop=stop)
+        tally = await run_where(batch, store, on=on, progress=progress, stop=stop)
     finally:
         store.close()
     runs = tuple(planned.id for planned in batch.planned())

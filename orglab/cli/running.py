@@ -16,10 +16,11 @@ from orglab.cli.reporting import tell_report
 from orglab.cli.stopping import stop_on_interrupt
 from orglab.cli.values import MOST_SEED, Cache, Trust
 from orglab.cli.work import Wish, work_of
-from orglab.engine.study.batch import Batch, Progress, Tally, refuse_unbounded, run_batch
+from orglab.engine.study.batch import Batch, Progress, Tally, refuse_unbounded
 from orglab.engine.study.budget import Budget
 from orglab.engine.study.frozen_tools import refuse_changed_tools
 from orglab.engine.study.session import fresh_folder, in_here
+from orglab.engine.study.where import run_where
 from orglab.results.figures_text import dollars
 from orglab.results.kept_calls import kept_calls_file
 from orglab.results.plain import visible
@@ -65,6 +66,10 @@ MaxCost = Annotated[
     typer.Option(min=0, help="US dollars that the study may cost in all, judges included."),
 ]
 AtOnce = Annotated[int | None, typer.Option(min=1, help="Runs under way at once.")]
+On = Annotated[
+    str | None,
+    typer.Option(help="A Dask cluster: tcp://scheduler:8786, or local:4 for 4 processes."),
+]
 
 
 def run(
@@ -81,6 +86,7 @@ def run(
     at_once: AtOnce = None,
     max_cost: MaxCost = None,
     cache: Cache = True,
+    on: On = None,
     trust: Trust = False,
 ) -> None:
     """Runs a team, an experiment or a sweep; the same command again goes on where it stopped.
@@ -117,7 +123,7 @@ def run(
     store = work.open(folder)
     try:
         with progress_of(console, work.name) as progress:
-            tally = asyncio.run(_run(batch, store, progress, console))
+            tally = asyncio.run(_run(batch, store, on, progress, console))
     finally:
         store.close()
     _report(console, tally, folder, table=work.sweep is None)
@@ -129,8 +135,11 @@ def run(
         raise typer.Exit(NOT_ALL_DONE)
 
 
-async def _run(batch: Batch, store: Store, progress: Progress, console: Console) -> Tally:
-    return await run_batch(batch, store, progress=progress, stop=stop_on_interrupt(console))
+async def _run(
+    batch: Batch, store: Store, on: str | None, progress: Progress, console: Console
+) -> Tally:
+    stop = stop_on_interrupt(console)
+    return await run_where(batch, store, on=on, progress=progress, stop=stop)
 
 
 def _report(console: Console, tally: Tally, folder: Path, *, table: bool) -> None:

@@ -7,7 +7,7 @@ from orglab.results.commit import StoreError
 __all__ = ["ClusterError", "RunLost", "SessionGone"]
 
 
-class ClusterError(Exception):
+class ClusterError(ConnectionError):
     """Raised when a study cannot be run on a cluster, or not go on there; the text says why."""
 
 

@@ -1,0 +1,39 @@
+"""Where a batch is run: in this process, or on a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+
+from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
+from orglab.results.store import Store
+
+__all__ = ["run_where"]
+
+
+async def run_where(
+    batch: Batch,
+    store: Store,
+    *,
+    on: str | None = None,
+    progress: Progress | None = None,
+    stop: asyncio.Event | None = None,
+) -> Tally:
+    """Runs what of a batch is not done yet.
+
+    Args:
+        batch: What is to be run.
+        store: The study's store, open for writing.
+        on: The address of a Dask scheduler, or ``local:N``; None: in this process.
+        progress: Called after each run.
+        stop: Set it to stop cleanly.
+
+    Raises:
+        ClusterError: There is no such cluster, or it went.
+        StoreError: The store cannot be written.
+        ValueError: A model's entry is wrong.
+    """
+    if on is None:
+        return await run_batch(batch, store, progress=progress, stop=stop)
+    from orglab.engine.study.cluster.run import run_on_cluster
+
+    return await run_on_cluster(batch, store, on, progress=progress, stop=stop)
