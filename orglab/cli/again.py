@@ -106,7 +106,11 @@ def explain(
     console = Console()
     with Reader(folder) as reader:
         found = explain_call(reader, run, position)
-        kept = explain_kept(reader, run, position, kept_calls_file(reader.path.parent))
+        try:
+            kept = explain_kept(reader, run, position, kept_calls_file(reader.path.parent))
+        except ValueError as unread:  # a broken file of kept calls stops nothing
+            kept = None
+            _say(console, str(unread))
     call = found.call
     _say(console, f"{call.copy}, {call.purpose} {call.visit}, identity {call.identity}")
     _say(console, _origin(found.call))

@@ -38,7 +38,6 @@ class Server:
                 self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(content)))
-                self.send_header("retry-after", "0")
                 self.end_headers()
                 self.wfile.write(content)
 
@@ -86,8 +85,12 @@ def test_vectors_come_in_the_order_of_the_texts(
     assert embedder.identity == f"openai {server.url} m1 2"
 
 
-def test_a_server_that_is_busy_is_asked_again(server: Server) -> None:
+def test_a_server_that_is_busy_is_asked_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rate limits and faults of the server are waited out; a local server gets no key of a vendor."""
+    waits: list[float] = []
+    monkeypatch.setattr("orglab.providers.openai_embedder.time.sleep", waits.append)
     server.answers = [
         (429, {"error": {"message": "slow", "code": "rate_limit_exceeded"}}),
         (503, {}),
@@ -95,6 +98,7 @@ def test_a_server_that_is_busy_is_asked_again(server: Server) -> None:
     embedder = OpenAIEmbedder.from_spec("m1", {"base_url": server.url})
     assert len(embedder.embed(["a"])) == 1
     assert len(server.asked) == 3
+    assert waits == [1.0, 2.0]
     assert KEY not in str(server.keys)
 
 
