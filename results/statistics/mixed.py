@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
-from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
+from statsmodels.regression.mixed_linear_model import VCSpec
 
 from orglab.results.statistics.arrays import Floats
+from orglab.results.statistics.likelihood import AlikeMixedLM
 from orglab.results.statistics.regression import Coefficient
 
 __all__ = ["MOST_COLUMNS", "MOST_UNITS", "MixedModel", "mixed_model"]
@@ -176,7 +177,7 @@ def _fit(design: _Design) -> tuple[Fitted | None, str, tuple[str, ...]]:
     return (*last, tuple(dict.fromkeys(notes)))
 
 
-def _model(design: _Design) -> MixedLM:
+def _model(design: _Design) -> AlikeMixedLM:
     """Units are groups where nothing crosses them; else all rows are one group."""
     groups = design.units if design.judges is None else np.zeros(len(design.units), dtype=np.intp)
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
@@ -188,7 +189,7 @@ def _model(design: _Design) -> MixedLM:
     names = sorted(parts)
     mats = [[_indicators(*parts[name], rows) for rows in members] for name in names]
     columns = [[[str(at) for at in range(m.shape[1])] for m in each] for each in mats]
-    return MixedLM(
+    return AlikeMixedLM(
         design.outcome, design.fixed, groups=groups, exog_vc=VCSpec(names, columns, mats)
     )
 
