@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -48,10 +48,9 @@ from orglab.engine.study.session import load_team, open_study
 from orglab.providers.caller import Lines
 
 ROLES = ("researcher", "writer", "editor")
-AT_ONCE = 256
 LATENCY = 1.0
-RUNS_UNDER_WAY = 512
-"""Of orglab: twice the calls at once, so that none waits while another run writes."""
+RUNS_A_CALL = 2
+"""Runs of orglab under way for each call at once, so that none waits while another run writes."""
 MODEL = "wire-model"
 TASK = "What do the sales of the northern branches say about the third quarter?"
 FIRST = "You are the {{ role }}. Begin.\nTask: {{ task }}"
@@ -63,10 +62,15 @@ WAYS = ("bare", "orglab", "langgraph", "langgraph-sqlite")
 class Took:
     """What one way took."""
 
-    calls: int = 0
+    runs: int
+    at_once: int
     wall: float = 0.0
     cpu: float = 0.0
     mib: list[float] = field(default_factory=list)
+
+    @property
+    def calls(self) -> int:
+        return self.runs * len(ROLES)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -75,9 +79,9 @@ class Took:
         self.wall = time.perf_counter() - wall
         self.cpu = time.process_time() - cpu
 
-    def look(self, done: int, runs: int) -> None:
+    def look(self, done: int) -> None:
         """Keeps the most memory in use in each eighth of the runs."""
-        eighth = min(7, done * 8 // runs)
+        eighth = min(7, done * 8 // self.runs)
         while len(self.mib) <= eighth:
             self.mib.append(0.0)
         self.mib[eighth] = max(self.mib[eighth], resident())
@@ -119,24 +123,22 @@ class Asker:
         return reply.choices[0].message.content or ""
 
 
-async def worked_off(
-    chain: Callable[[str], Awaitable[None]], runs: int, took: Took, at_once: int = AT_ONCE
-) -> None:
+async def worked_off(chain: Callable[[str], Awaitable[None]], took: Took) -> None:
     """Runs the chain on every task, so many at once."""
-    waiting, done = iter(tasks(runs)), 0
+    waiting, done = iter(tasks(took.runs)), 0
 
     async def work() -> None:
         nonlocal done
         for task in waiting:
             await chain(task)
-            took.look(done, runs)
+            took.look(done)
             done += 1
 
     with took.running():
-        await asyncio.gather(*(work() for _ in range(at_once)))
+        await asyncio.gather(*(work() for _ in range(took.at_once)))
 
 
-async def bare(url: str, runs: int, took: Took) -> None:
+async def bare(url: str, took: Took) -> None:
     asker = Asker(url)
 
     async def chain(task: str) -> None:
@@ -144,15 +146,16 @@ async def bare(url: str, runs: int, took: Took) -> None:
         for role in ROLES:
             text = await asker.ask(role, task, text)
 
-    await worked_off(chain, runs, took)
+    async with asker.client:
+        await worked_off(chain, took)
 
 
 # --- orglab -------------------------------------------------------------------------------
 
 
-def spec_text(url: str) -> str:
+def spec_text(url: str, at_once: int) -> str:
     later = LATER.replace("{{ text }}", "{{ inbox[0] }}")
-    model = f"{{provider: openai, model: {MODEL}, base_url: {url}, max_concurrency: {AT_ONCE}}}"
+    model = f"{{provider: openai, model: {MODEL}, base_url: {url}, max_concurrency: {at_once}}}"
     lines = ["kind: topology", "version: 1", "name: chain", "inputs: {task: {type: string}}"]
     lines += [f"models: {{m: {model}}}", "roles:"]
     for number, role in enumerate(ROLES):
@@ -163,27 +166,28 @@ def spec_text(url: str) -> str:
     return "\n".join([*lines, f"output: {ROLES[-1]}", ""])
 
 
-async def orglab(url: str, runs: int, took: Took) -> None:
-    desk.Lines = partial(Lines, start=AT_ONCE)  # type: ignore[misc,assignment]
+async def orglab(url: str, took: Took) -> None:
+    desk.Lines = partial(Lines, start=took.at_once)  # type: ignore[misc,assignment]
     with tempfile.TemporaryDirectory(dir=scratch()) as place:
         folder = Path(place)
-        (folder / "chain.yaml").write_text(spec_text(url), encoding="utf-8")
+        (folder / "chain.yaml").write_text(spec_text(url, took.at_once), encoding="utf-8")
         team = load_team(folder / "chain.yaml")
         units = [
             Unit(id=f"u{index}", inputs={"task": task}, index=index)
-            for index, task in enumerate(tasks(runs))
+            for index, task in enumerate(tasks(took.runs))
         ]
         store = open_study(folder / "study", team)
-        batch = Batch(arms=[Arm.alone(team)], units=units, at_once=RUNS_UNDER_WAY)
+        under_way = RUNS_A_CALL * took.at_once
+        batch = Batch(arms=[Arm.alone(team)], units=units, at_once=under_way)
 
         def look(tally: Tally) -> None:
-            took.look(tally.done - 1, runs)
+            took.look(tally.done - 1)
 
         with took.running():
             tally = await run_batch(batch, store, progress=look)
         store.close()
-    if tally.completed != runs:
-        raise SystemExit(f"{tally.completed} of {runs} runs were completed")
+    if tally.completed != took.runs:
+        raise SystemExit(f"{tally.completed} of {took.runs} runs were completed")
 
 
 def scratch() -> Path:
@@ -217,19 +221,19 @@ def _node(asker: Asker, role: str) -> Callable[[ChainState], Awaitable[dict[str,
     return speak
 
 
-async def langgraph(
-    url: str, runs: int, took: Took, saver: BaseCheckpointSaver[Any] | None = None
-) -> None:
-    graph = graph_of(Asker(url), saver)
+async def langgraph(url: str, took: Took, saver: BaseCheckpointSaver[Any] | None = None) -> None:
+    asker = Asker(url)
+    graph = graph_of(asker, saver)
 
     async def chain(task: str) -> None:
         config = {"configurable": {"thread_id": task}}
         await graph.ainvoke({"task": task, "text": ""}, config)
 
-    await worked_off(chain, runs, took)
+    async with asker.client:
+        await worked_off(chain, took)
 
 
-async def langgraph_sqlite(url: str, runs: int, took: Took) -> None:
+async def langgraph_sqlite(url: str, took: Took) -> None:
     import aiosqlite
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -237,12 +241,12 @@ async def langgraph_sqlite(url: str, runs: int, took: Took) -> None:
         async with aiosqlite.connect(Path(place) / "checkpoints.sqlite") as connection:
             saver = AsyncSqliteSaver(connection)
             await saver.setup()
-            await langgraph(url, runs, took, saver)
+            await langgraph(url, took, saver)
 
 
 # --- measuring ----------------------------------------------------------------------------
 
-DONE: dict[str, Callable[[str, int, Took], Awaitable[None]]] = {
+DONE: dict[str, Callable[[str, Took], Coroutine[Any, Any, None]]] = {
     "bare": bare,
     "orglab": orglab,
     "langgraph": langgraph,
@@ -250,15 +254,16 @@ DONE: dict[str, Callable[[str, int, Took], Awaitable[None]]] = {
 }
 
 
-def one_way(name: str, url: str, runs: int) -> None:
+def one_way(name: str, url: str, runs: int, at_once: int) -> None:
     """Runs one way in this process and prints what it took."""
-    took = Took(calls=runs * len(ROLES))
-    asyncio.run(DONE[name](url, runs, took))  # type: ignore[arg-type]
+    took = Took(runs=runs, at_once=at_once)
+    asyncio.run(DONE[name](url, took))
     print(json.dumps(asdict(took)))
 
 
-def in_its_own_process(name: str, url: str, runs: int) -> Took:
-    command = [sys.executable, __file__, "--way", name, "--url", url, "--runs", str(runs)]
+def in_its_own_process(name: str, url: str, runs: int, at_once: int) -> Took:
+    numbers = ["--runs", str(runs), "--at-once", str(at_once)]
+    command = [sys.executable, __file__, "--way", name, "--url", url, *numbers]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr[-3000:] + done.stdout[-500:])
@@ -286,67 +291,68 @@ def same_calls() -> None:
     asked: dict[str, list[str]] = {}
     for name in WAYS:
         with serving_in_thread(echo()) as wire:
-            asyncio.run(DONE[name](wire.base_url, 3, Took()))  # type: ignore[arg-type]
+            asyncio.run(DONE[name](wire.base_url, Took(runs=3, at_once=2)))
             asked[name] = sorted(json.dumps(call.body, sort_keys=True) for call in wire.calls)
     for name, calls in asked.items():
         if calls != asked["bare"]:
             raise SystemExit(f"{name} asks otherwise:\n{calls[0]}\n{asked['bare'][0]}")
 
 
-def compare(rounds: int, runs: int) -> None:
+def compare(rounds: int, runs: int, at_once: int) -> None:
     same_calls()
     found: dict[str, list[Took]] = {name: [] for name in WAYS}
     with server(LATENCY) as url:
-        in_its_own_process("bare", url, AT_ONCE)  # warms up the server
+        in_its_own_process("bare", url, at_once, at_once)  # warms up the server
         for number in range(rounds):
             for name in WAYS:
-                found[name].append(in_its_own_process(name, url, runs))
-            shares = ", ".join(
+                found[name].append(in_its_own_process(name, url, runs, at_once))
+            rates = ", ".join(
                 f"{name} {took[-1].calls / took[-1].wall:.1f}/s" for name, took in found.items()
             )
-            print(f"round {number + 1}, load {os.getloadavg()[0]:.1f}: {shares}", flush=True)
-    print(report(found, runs))
+            print(f"round {number + 1}, load {os.getloadavg()[0]:.1f}: {rates}", flush=True)
+    print(report(found, runs, at_once))
 
 
-def report(found: dict[str, list[Took]], runs: int) -> str:
+def report(found: dict[str, list[Took]], runs: int, at_once: int) -> str:
     names = ("orglab", "openai", "langgraph")
-    ideal = AT_ONCE / LATENCY
     lines = [
         f"Python {platform.python_version()}, "
         + ", ".join(f"{name} {version(name)}" for name in names)
-        + f", {os.cpu_count()} cores; {runs:,} runs of {len(ROLES)} calls, {AT_ONCE} at once, "
+        + f", {os.cpu_count()} cores; {runs:,} runs of {len(ROLES)} calls, {at_once} at once, "
         f"{LATENCY:g} s each",
         "",
-        "| way | calls a second | of the ideal | of bare, median (rounds) | CPU ms a call | MiB at most |",
+        "| way | calls a second | of the ideal | of bare: median (rounds) | CPU ms a call | MiB |",
         "|---|---|---|---|---|---|",
+        *(row(name, took, found["bare"]) for name, took in found.items()),
     ]
-    for name, took in found.items():
-        rates = [each.calls / each.wall for each in took]
-        shares = [base.wall / each.wall for each, base in zip(took, found["bare"], strict=True)]
-        listed = ", ".join(f"{share:.1%}" for share in shares)
-        cpu = statistics.median(each.cpu / each.calls * 1e3 for each in took)
-        most = max(max(each.mib) for each in took)
-        rate = statistics.median(rates)
-        lines.append(
-            f"| {name} | {rate:.1f} | {rate / ideal:.1%} | {statistics.median(shares):.1%} "
-            f"({listed}) | {cpu:.2f} | {most:.0f} |"
-        )
     return "\n".join(lines)
 
 
-def memory(runs: int) -> None:
+def row(name: str, took: list[Took], base: list[Took]) -> str:
+    rate = statistics.median(each.calls / each.wall for each in took)
+    shares = [one.wall / each.wall for each, one in zip(took, base, strict=True)]
+    listed = ", ".join(f"{share:.0%}" for share in shares)
+    cpu = statistics.median(each.cpu / each.calls * 1e3 for each in took)
+    return (
+        f"| {name} | {rate:.1f} | {rate * LATENCY / took[0].at_once:.0%} "
+        f"| {statistics.median(shares):.0%} ({listed}) | {cpu:.2f} "
+        f"| {max(max(each.mib) for each in took):.0f} |"
+    )
+
+
+def memory(runs: int, at_once: int) -> None:
     with server(LATENCY) as url:
-        took = in_its_own_process("orglab", url, runs)
+        took = in_its_own_process("orglab", url, runs, at_once)
     for number, most in enumerate(took.mib):
         print(f"eighth {number + 1} of {runs:,} runs: at most {most:.1f} MiB")
 
 
-def profile(runs: int) -> None:
+def profile(runs: int, at_once: int) -> None:
     with server(LATENCY) as url:
         profiler = cProfile.Profile()
-        took = Took(calls=runs * len(ROLES))
+        took = Took(runs=runs, at_once=at_once)
         profiler.enable()
-        asyncio.run(orglab(url, runs, took))
+        asyncio.run(orglab(url, took))
         profiler.disable()
     pstats.Stats(profiler).sort_stats("tottime").print_stats(60)
 
@@ -355,19 +361,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--runs", type=int, default=1024)
-    parser.add_argument("--memory", action="store_true", help="4,096 runs: is memory flat?")
+    parser.add_argument("--at-once", type=int, default=256)
+    parser.add_argument("--memory", action="store_true", help="four times the runs: is it flat?")
     parser.add_argument("--profile", action="store_true", help="where orglab's time goes")
     parser.add_argument("--way", choices=WAYS, help="one way alone, in this process")
     parser.add_argument("--url", default="")
     chosen = parser.parse_args()
     if chosen.way:
-        one_way(chosen.way, chosen.url, chosen.runs)
+        one_way(chosen.way, chosen.url, chosen.runs, chosen.at_once)
     elif chosen.memory:
-        memory(4 * chosen.runs)
+        memory(4 * chosen.runs, chosen.at_once)
     elif chosen.profile:
-        profile(chosen.runs)
+        profile(chosen.runs, chosen.at_once)
     else:
-        compare(chosen.rounds, chosen.runs)
+        compare(chosen.rounds, chosen.runs, chosen.at_once)
 
 
 if __name__ == "__main__":
