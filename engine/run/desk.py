@@ -30,8 +30,8 @@ class Seat:
         provider: The provider.
         caller: Asks it: in its turn, and again where waiting cures a fault.
         price: What it costs, written or known; None: unknown, or nothing where ``free``.
-        params: What is sent: the written parameters less ``seed``, which is mixed into the
-            derived one by the identity of the call.
+        params: The written parameters. A written ``seed`` says that one is to be sent: the derived
+            one, into which the identity of the call has mixed it.
         digest: Digest of who is asked and how.
     """
 
@@ -46,6 +46,8 @@ class Seat:
         """US dollars of a call; None: unknown."""
         if self.price is None and self.provider.free:
             return 0.0
+        if not (usage.input or usage.output) and self.provider.account() is not None:
+            return None  # a server that counts no tokens may bill them all the same
         return cost(usage, self.price)
 
     def most(self, request: Request) -> float | None:
@@ -102,7 +104,7 @@ class Desk:
             provider=provider,
             caller=self._caller(model, provider),
             price=price_of(model),
-            params={name: value for name, value in model.params.items() if name != "seed"},
+            params=model.params,
             digest=seat_digest(
                 provider=model.provider,
                 model=model.model,

@@ -490,7 +490,13 @@ def _read(turn: Turn, completion: Completion) -> Reading | None:
     if completion.tool_calls:
         words = "there are no tools to call now; answer"
         return Reading(problem="no json", message=words)
-    return read_reply(completion.text, turn.schema, stop=completion.stop, native=completion.native)
+    return read_reply(
+        completion.text,
+        turn.schema,
+        stop=completion.stop,
+        native=completion.native,
+        usage=completion.usage,
+    )
 
 
 def _said(completion: Completion, reading: Reading) -> str:

@@ -83,10 +83,12 @@ class Gate:
         if self._budget is None or entry.position not in self._reserved:
             return
         requests, most = self._reserved.pop(entry.position)
-        if entry.body["cut"] == requests:
+        body = entry.body
+        answered_at_unknown_cost = body["error"] is None and body["cost_usd"] is None
+        if body["cut"] == requests or answered_at_unknown_cost:
             self._budget.cut(most)
         else:
-            self._budget.settle(most, entry.body["cost_usd"] or 0.0)
+            self._budget.settle(most, body["cost_usd"] or 0.0)
 
     def emit(self, events: Sequence[Event]) -> None:
         """Adds events."""
