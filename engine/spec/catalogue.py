@@ -80,7 +80,7 @@ def _settled(
     changes: dict[SpecPath, JSON] = {
         ("roles", name): {**role, "model": alias}
         for name, role in maps(data.get("roles"))
-        if "model" not in role
+        if not {"model", "vote", "team"} & role.keys()
     }
     found: dict[str, JSON] = dict(patched(data, changes))
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from orglab.engine.spec.build import build
-from orglab.engine.spec.catalogue import swapped
+from orglab.engine.spec.catalogue import DEFAULT_ALIAS, swapped
 from orglab.engine.spec.confine import FileRefused, content_hash, read_limited
 from orglab.engine.spec.extension import Located
 from orglab.engine.spec.fault import Fault, Problem, SpecPath
@@ -131,6 +131,7 @@ def load(
         models: A catalogue in place of the document's ``models``; its entry ``default`` serves
             every alias it lacks.
         shown_as: The file's name in faults; default: the path as given.
+        trust: The user trusts the spec: what it names may be run, and asked what it is.
 
     Returns:
         The document, or its faults; it never raises for what a file holds.
@@ -399,7 +400,10 @@ _TAKEN: Final = (("models",), ("pools",))
 
 
 def _only_model(data: Mapping[str, JSON]) -> str | None:
+    """The model of roles that name none, before a catalogue brings more."""
     models = data.get("models")
+    if not models:
+        return DEFAULT_ALIAS
     return next(iter(models)) if isinstance(models, dict) and len(models) == 1 else None
 
 

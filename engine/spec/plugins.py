@@ -349,8 +349,8 @@ class PluginCheck:
                     self._tell((*path, name), f"unknown key {name}", cure=cure, at_key=True)
             elif not is_template(value):
                 self._value(hints.get(name, Any), value, (*path, name))
-        for name, field in known.items():
-            if name not in settings and _is_required(field):
+        for name, one in known.items():
+            if name not in settings and _is_required(one):
                 self._tell((*path, name), f"{name} is missing", _wanted(hints.get(name, Any)))
 
     def _value(self, hint: _Hint, value: JSON, path: SpecPath) -> None:

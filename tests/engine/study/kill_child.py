@@ -24,7 +24,7 @@ from orglab.providers.scripted import ScriptedProvider
 
 __all__: list[str] = []
 
-UNITS = 30
+UNITS = 12
 AT_ONCE = 16
 
 
