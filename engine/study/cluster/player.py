@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from orglab.engine.run.desk import Desks
@@ -28,12 +29,13 @@ class Player:
     Args:
         session: The client.
         about: What it said of the study: ``seed``, ``shares``.
+        folder: The worker's own folder.
     """
 
-    def __init__(self, session: Session, about: Mapping[str, JSON]) -> None:
+    def __init__(self, session: Session, about: Mapping[str, JSON], folder: Path) -> None:
         self._session = session
         self._about = about
-        self._unpacked = Unpacked(session)
+        self._unpacked = Unpacked(session, folder)
         self._sources = Sources()
         self._desks = Desks(lines=RemoteLines(session))
         self._sharing = RemoteSharing(session) if about["shares"] else None

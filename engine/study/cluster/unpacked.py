@@ -30,11 +30,12 @@ class Unpacked:
 
     Args:
         session: The client, who is asked for what is not here yet.
+        within: The worker's own folder: what a killed worker left there, Dask removes.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, within: Path) -> None:
         self._session = session
-        self.root = Path(mkdtemp(prefix="orglab-"))
+        self.root = Path(mkdtemp(prefix="orglab-", dir=within)).resolve()
         self._fetching: dict[str, asyncio.Lock] = {}
 
     def remove(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from distributed import Worker, get_worker
@@ -24,10 +25,10 @@ JSON: TypeAlias = Any
 class _Client:
     """One client's study on this worker."""
 
-    def __init__(self, study: str, about: Mapping[str, JSON]) -> None:
-        self.study = study
+    def __init__(self, about: Mapping[str, JSON], folder: Path) -> None:
+        self.study: str = about["study"]
         self.session = Session(about["patience"])
-        self.player = Player(self.session, about)
+        self.player = Player(self.session, about, folder)
         self.ends = asyncio.create_task(self._end())
 
     async def _end(self) -> None:
@@ -53,7 +54,7 @@ async def greet(token: str, about: str, dask_worker: Worker) -> str:
             await client.ends
     for old in [name for name, client in clients.items() if client.ends.done()]:
         del clients[old]
-    clients[token] = _Client(said["study"], said)
+    clients[token] = _Client(said, Path(dask_worker.local_directory))
     dask_worker.handlers.setdefault(OPERATION, _heard(clients))
     return dumps(versions())
 
