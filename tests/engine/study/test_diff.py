@@ -394,3 +394,36 @@ def test_a_team_differs_from_itself_in_nothing(
     found = differences(one, other)
     assert (topology_hash(one) == topology_hash(other)) == (found == [])
     assert {each.where for each in found} == {each.where for each in differences(other, one)}
+
+
+INNER = """\
+kind: topology
+version: 1
+models: {m: {provider: simulated}}
+roles:
+  lead:
+    team:
+      roles: {w: {system: You write.}, e: {}}
+      links: [{id: o, from: e, to: w, kind: authority, cap: 1}]
+      output: w
+output: lead
+"""
+
+
+def test_differences_in_a_team_within_are_told_by_name(tmp_path: Path) -> None:
+    """Leaf by leaf, links by id, each with its class; a treatment may name them."""
+    changed = INNER.replace("cap: 1", "cap: 0").replace("You write.", "You rhyme.")
+    normals = []
+    for number, text in enumerate((INNER, changed)):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(text, encoding="utf-8")
+        normals.append(load(file).normal)
+    found = differences(normals[0] or {}, normals[1] or {})
+    assert [(each.where, each.kind) for each in found] == [
+        ("roles.lead.team.roles.w.system", "prompts"),
+        ("roles.lead.team.links.o.cap", "authority"),
+    ]
+    assert undeclared(found, ["roles.lead.team"]) == []
+    assert [each.where for each in undeclared(found, ["roles.lead.team.links.o.cap"])] == [
+        "roles.lead.team.roles.w.system"
+    ]
