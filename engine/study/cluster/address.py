@@ -69,7 +69,7 @@ async def connected(address: Address) -> AsyncIterator[Client]:
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=0,
-                dashboard_address=None,
+                dashboard_address=":0",  # any port: 8787 may be taken
                 silence_logs=logging.CRITICAL,
                 asynchronous=True,
             ) as cluster,

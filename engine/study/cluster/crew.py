@@ -36,6 +36,8 @@ GATHER_SECONDS: Final = 0.02
 PATIENCE_SECONDS: Final = 60.0
 """Without a word for so long, client and worker hold each other for gone."""
 CLOSE_SECONDS: Final = 10.0
+WORKERLESS_SECONDS: Final = (120.0, 900.0)
+"""How long workers are waited for: where none came yet, and where all that came went."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +87,8 @@ class Crew:
     def __init__(self, client: Client, study: Study, changed: Callable[[], None]) -> None:
         self.fault: ClusterError | None = None
         self.lost = 0
+        self._came = False
+        self._workerless = asyncio.get_running_loop().time()
         self._client = client
         self._study = study
         self._changed = changed
@@ -111,18 +115,16 @@ class Crew:
 
     async def __aexit__(self, *_: object) -> None:
         """Lets all go: what they have of the study is removed."""
+        there = [member.link for member in self._members.values() if not member.link.gone]
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         members, self._members = list(self._members.values()), {}
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.gather(*(member.link.close() for member in members))
+                await asyncio.gather(*(link.close() for link in there))
         except (TimeoutError, ClusterError):
             pass  # they find out themselves
-        for member in members:
-            member.serving.cancel()
-        await asyncio.gather(*(each.serving for each in members), return_exceptions=True)
         futures = [future for member in members for future in member.shards.values()]
         if futures:
             await self._client.cancel(futures, force=True)
@@ -176,7 +178,8 @@ class Crew:
 
     async def _look(self) -> None:
         """Greets workers that are new, and forgets those that are gone."""
-        for address in await listed(self._client):
+        there = await listed(self._client)
+        for address in there:
             member = self._members.get(address)
             if member is not None and member.serving.done():
                 del self._members[address]
@@ -186,8 +189,23 @@ class Crew:
         for address, member in list(self._members.items()):
             if member.serving.done():
                 del self._members[address]
+            elif address not in there:
+                member.link.drop()
         if self._study.stopping():
             self.stop()
+        self._refuse_to_wait()
+
+    def _refuse_to_wait(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._members:
+            self._came, self._workerless = True, now
+        patience = WORKERLESS_SECONDS[self._came]
+        if now - self._workerless > patience:
+            which = "all workers went, and no other came" if self._came else "no worker came"
+            raise ClusterError(
+                f"{which} within {patience:g} seconds; every reply is kept: the same command goes on "
+                "from here when there are workers"
+            )
 
     async def _greet(self, address: str) -> None:
         from orglab.engine.study.cluster.worker import greet

@@ -82,6 +82,7 @@ class Link:
         self._heard = 0
         self._answers: list[JSON] = []
         self._ready = asyncio.Event()
+        self._dropped = asyncio.Event()
         self._keeping: set[asyncio.Task[None]] = set()
         self._waiting: set[asyncio.Task[None]] = set()
         self._claims: dict[str, bool] = {}
@@ -118,10 +119,11 @@ class Link:
         Raises:
             ClusterError: The scheduler is gone.
         """
-        pull = asyncio.create_task(self._pull())
-        push = asyncio.create_task(self._push())
+        ways: list[asyncio.Task[Any]] = [
+            asyncio.create_task(way) for way in (self._pull(), self._push(), self._dropped.wait())
+        ]
         try:
-            done, _ = await asyncio.wait([pull, push], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         except RunLost:
@@ -129,10 +131,14 @@ class Link:
         finally:
             self.gone = True
             gone()
-            for task in (pull, push):
+            for task in ways:
                 task.cancel()
-            await asyncio.gather(pull, push, return_exceptions=True)
+            await asyncio.gather(*ways, return_exceptions=True)
             await self._let_go()
+
+    def drop(self) -> None:
+        """The scheduler has lost the worker: it is heard no more."""
+        self._dropped.set()
 
     async def _pull(self) -> None:
         while True:

@@ -41,7 +41,7 @@ class Player:
         self._sharing = RemoteSharing(session) if about["shares"] else None
         self._arms: dict[int, tuple[Mapping[str, JSON], RunPlan]] = {}
         self._making: dict[int, asyncio.Lock] = {}
-        self._playing: set[asyncio.Task[None]] = set()
+        self.playing: set[asyncio.Task[None]] = set()
 
     async def play(self, form: Mapping[str, JSON]) -> None:
         """Plays a run to its end, which the client is told.
@@ -51,12 +51,12 @@ class Player:
         """
         task = asyncio.current_task()
         if task is not None:
-            self._playing.add(task)
+            self.playing.add(task)
         try:
             await self._told(form)
         finally:
             if task is not None:
-                self._playing.discard(task)
+                self.playing.discard(task)
 
     async def _told(self, form: Mapping[str, JSON]) -> None:
         run: int = form["run"]
@@ -121,9 +121,9 @@ class Player:
 
     async def aclose(self) -> None:
         """Ends what is still under way, closes models and tools, and removes the files."""
-        for task in list(self._playing):
+        for task in list(self.playing):
             task.cancel()
-        await asyncio.gather(*self._playing, return_exceptions=True)
+        await asyncio.gather(*self.playing, return_exceptions=True)
         await self._desks.aclose()
         await self._sources.aclose()
         self._unpacked.remove()
