@@ -129,10 +129,13 @@ def run(
     _report(console, tally, folder, table=work.sweep is None)
     if work.reports:
         tell_report(folder)
+    raise typer.Exit(_code(tally))
+
+
+def _code(tally: Tally) -> int:
     if tally.budget is not None and tally.budget.reached:
-        raise typer.Exit(BUDGET_REACHED)
-    if tally.interrupted or tally.failed or tally.stopped:
-        raise typer.Exit(NOT_ALL_DONE)
+        return BUDGET_REACHED
+    return NOT_ALL_DONE if tally.interrupted or tally.failed or tally.stopped else 0
 
 
 async def _run(

@@ -4,3 +4,5 @@
 accounts and the calls that arms share; a worker plays runs, and acts on a reply only when the client
 has said that it is durable. Nothing here is imported unless ``--on`` is given.
 """
+
+__all__: list[str] = []
