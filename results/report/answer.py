@@ -5,13 +5,14 @@ from __future__ import annotations
 from orglab.results.report.findings import Findings
 from orglab.results.report.wording import (
     amount,
+    clear_places,
     interval,
     label,
     money,
     number,
     p_equals,
     percent,
-    places,
+    sentence,
     signed,
     time,
 )
@@ -35,7 +36,7 @@ def answer(findings: Findings) -> str:
     rows = list(analysis.primary)
     alpha = findings.analysis_plan.alpha if findings.analysis_plan else 0.05
     if len(rows) <= _MOST_CLAUSES:
-        return f"{_opening(findings)}{'; '.join(clause(row, alpha) for row in rows)}."
+        return sentence(_opening(findings) + "; ".join(clause(row, alpha) for row in rows))
     shown = [row for row in rows if is_shown(row, alpha)]
     told = [clause(row, alpha) for row in shown[:_MOST_CLAUSES]]
     words = f"in {len(shown) or 'none'} of {len(rows)} primary comparisons a difference is shown"
@@ -43,7 +44,7 @@ def answer(findings: Findings) -> str:
     untested = sum(row.p is None for row in rows)
     words += f"; {untested} could not be tested" if untested else ""
     rest = "; the others stand below" if len(shown) > _MOST_CLAUSES else ""
-    return f"{_opening(findings)}{words}{rest}."
+    return sentence(f"{_opening(findings)}{words}{rest}")
 
 
 def _opening(findings: Findings) -> str:
@@ -95,7 +96,7 @@ def figures(row: Effect) -> str:
             None if x is None else 100 * x for x in (found.difference, found.low, found.high)
         )
         unit = " percentage points"
-    digits = places(size, low, high)
+    digits = clear_places(size, low, high)
     parts = [f"95\N{NO-BREAK SPACE}% CI {interval(low, high, digits)}"] if low is not None else []
     parts += [f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}"]
     if row.p is not None:
@@ -122,7 +123,7 @@ def decision_lines(findings: Findings) -> list[str]:
 def _decision(findings: Findings, arm: str, other: str) -> str:
     gained = _gained(findings, arm, other)
     paid = ", ".join(_paid(findings, arm, other)) or "what it costs is not known yet"
-    return f"{arm} in place of {other}: {gained}; a unit: {paid}."
+    return f"With {arm} in place of {other}: {gained}; a unit: {paid}."
 
 
 def _gained(findings: Findings, arm: str, other: str) -> str:
@@ -132,7 +133,7 @@ def _gained(findings: Findings, arm: str, other: str) -> str:
         if (row.arm, row.reference) == (arm, other) and row.effect.difference is not None
     ]
     alpha = findings.analysis_plan.alpha if findings.analysis_plan else 0.05
-    told = [f"{label(row.outcome)} {_points(row)}{_doubt(row, alpha)}" for row in rows]
+    told = [f"{label(row.outcome)} {_gain(findings, row)}{_doubt(row, alpha)}" for row in rows]
     return ", ".join(told) or "no outcome can be compared yet"
 
 
@@ -143,11 +144,14 @@ def _doubt(row: Effect, alpha: float) -> str:
     return "" if is_shown(row, alpha) else " (not shown to differ from 0)"
 
 
-def _points(row: Effect) -> str:
+def _gain(findings: Findings, row: Effect) -> str:
+    """In points where judges gave them; other measures say in their name what they count."""
     size = row.effect.difference
     if row.rates is not None and size is not None:
         return f"{signed(100 * size)} percentage points"
-    return f"{signed(size, places(size, row.effect.low, row.effect.high))} points"
+    judged = findings.study is not None and findings.study.cells(row.outcome).judged
+    size_text = signed(size, clear_places(size, row.effect.low, row.effect.high))
+    return f"{size_text} points" if judged else size_text
 
 
 def _paid(findings: Findings, arm: str, other: str) -> list[str]:
@@ -163,7 +167,9 @@ def _paid(findings: Findings, arm: str, other: str) -> list[str]:
         if column in rows and rows[column].difference is not None:
             share = rows[column].relative
             more = f" ({'+' if share > 0 else ''}{percent(share)})" if share is not None else ""
-            told.append(show(rows[column].difference or 0.0) + more)
+            value = rows[column].difference or 0.0
+            unreal = findings.costs.unreal if column == "cost_usd" and value else ""
+            told.append(show(value) + more + (f" ({unreal})" if unreal else ""))
         elif column == "cost_usd":
             told.append("dollars unknown")
     return told

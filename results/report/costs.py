@@ -116,6 +116,13 @@ class Costs:
     simulated_judging: int
 
     @property
+    def unreal(self) -> str:
+        """``simulated`` or ``partly simulated``, as the dollars are; "" where all were asked for."""
+        if not self.simulated:
+            return ""
+        return "simulated" if self.simulated == self.answered else "partly simulated"
+
+    @property
     def total(self) -> Use:
         """Everything, put aside calls included."""
         return _sum(use for arm in self.arms.values() for use in (arm.both, arm.put_aside))

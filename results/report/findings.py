@@ -32,7 +32,9 @@ __all__ = ["Findings", "Progress", "progress_of", "read_findings"]
 
 JSON: TypeAlias = Any
 
-_DETAIL = re.compile(r"@\d+$|^(tokens|seconds|tool_calls|calls|judge_panel)\.|^hedges\.")
+_DETAIL = re.compile(
+    r"@\d+$|^(tokens|seconds|tool_calls|calls|judge_panel)\.|^hedges\.|^cost_usd\."
+)
 _OF_USAGE = frozenset(("asked_again", "repairs", "simulated", "comments", "reviews", "unreviewed"))
 
 

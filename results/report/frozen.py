@@ -53,8 +53,9 @@ class FrozenPlan:
 
     @property
     def arms(self) -> list[str]:
-        """Names of the arms, in written order."""
-        return list(self.normal["arms"])
+        """Names of the arms as every part shows them: references first, else in written order."""
+        references = {reference for _, reference in self.contrasts}
+        return sorted(self.normal["arms"], key=lambda arm: arm not in references)
 
 
 @dataclass(frozen=True, kw_only=True)

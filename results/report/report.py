@@ -122,14 +122,15 @@ def _banners(findings: Findings) -> list[Banner]:
         found.append(Banner("SIMULATED", words))
     elif findings.simulated:
         words = (
-            f"{costs.simulated:,} of {costs.answered:,} replies were written by no language "
+            f"{costs.simulated:,} of {amount(costs.answered, 'reply', 'replies')} "
+            f"{'was' if costs.simulated == 1 else 'were'} written by no language "
             f"model ({costs.simulated_judging:,} of them verdicts of judges)."
         )
         found.append(Banner("PARTLY SIMULATED", words))
     if not progress.finished:
         ended = progress.planned - progress.open
         words = (
-            f"{ended:,} of {amount(progress.planned, 'planned run')} have ended. Every "
+            f"{ended:,} of {amount(progress.planned, 'planned run')} {'has' if ended == 1 else 'have'} ended. Every "
             "figure is of these alone, and looking early at a result makes a false alarm "
             "likelier."
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from orglab.results.report.sweep_findings import SweepFindings
 from orglab.results.report.wording import (
     NOTHING,
+    clear_places,
     interval,
     label,
     money,
     number,
-    places,
     signed,
 )
 from orglab.results.statistics.factors import Estimate
@@ -27,7 +27,7 @@ def mean_words(found: Estimate, *, dollars: bool = False) -> str:
     if dollars:
         ends = f" [{money(found.low)} to {money(found.high)}]" if found.low is not None else ""
         return f"{money(found.value)}{ends}"
-    digits = places(found.value, found.low, found.high)
+    digits = clear_places(found.value, found.low, found.high)
     ends = f" [{interval(found.low, found.high, digits)}]" if found.low is not None else ""
     return f"{number(found.value, digits)}{ends}"
 
@@ -36,7 +36,7 @@ def difference_words(found: Estimate) -> str:
     """``+0.31 [0.12 to 0.50]``; why there is none, where there is none."""
     if found.value is None:
         return found.why or NOTHING
-    digits = places(found.value, found.low, found.high)
+    digits = clear_places(found.value, found.low, found.high)
     ends = f" [{interval(found.low, found.high, digits)}]" if found.low is not None else ""
     return f"{signed(found.value, digits)}{ends}"
 
@@ -48,7 +48,10 @@ def cost_words(findings: SweepFindings, found: Estimate) -> str:
 
 def per_run(findings: SweepFindings) -> str:
     """What the axis of cost is called."""
-    return f"{findings.cost} a run, judges aside"
+    unreal = (
+        f"{findings.costs.unreal} " if findings.cost == "dollars" and findings.costs.unreal else ""
+    )
+    return f"{unreal}{findings.cost} a run, judges aside"
 
 
 def level_name(findings: SweepFindings, factor: int, level: int) -> str:

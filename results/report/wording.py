@@ -7,6 +7,7 @@ from math import floor, isfinite, log10
 __all__ = [
     "MINUS",
     "amount",
+    "clear_places",
     "interval",
     "label",
     "money",
@@ -16,6 +17,7 @@ __all__ = [
     "p_value",
     "percent",
     "places",
+    "sentence",
     "signed",
     "time",
 ]
@@ -23,6 +25,7 @@ __all__ = [
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EN DASH}"
 """Stands where there is no number; the reason stands beside."""
+_MOST_PLACES = 8
 _SPACE = "\N{NO-BREAK SPACE}"
 """Numbers stay on the line of their units."""
 
@@ -34,7 +37,18 @@ def places(*values: float | None) -> int:
         return 2
     if 0.1 <= largest < 10:
         return 2
-    return max(0, min(8, (2 if largest >= 10 else 1) - floor(log10(largest))))
+    return max(0, min(_MOST_PLACES, (2 if largest >= 10 else 1) - floor(log10(largest))))
+
+
+def clear_places(value: float | None, low: float | None, high: float | None) -> int:
+    """Decimals of a value with its interval: an end that is not 0 beside an interval without 0 is not shown as 0."""
+    digits = places(value, low, high)
+    if low is None or high is None or not (low > 0 or high < 0):
+        return digits
+    nearest = min(abs(low), abs(high))
+    while digits < _MOST_PLACES and round(nearest, digits) == 0:
+        digits += 1
+    return digits
 
 
 def number(value: float | None, decimals: int | None = None) -> str:
@@ -67,7 +81,7 @@ def interval(low: float | None, high: float | None, decimals: int | None = None)
     """``0.05 to 0.37``; an en dash where there is none."""
     if low is None or high is None:
         return NOTHING
-    digits = places(low, high) if decimals is None else decimals
+    digits = clear_places(None, low, high) if decimals is None else decimals
     return f"{number(low, digits)} to {number(high, digits)}"
 
 
@@ -122,6 +136,11 @@ def time(seconds: float | None) -> str:
 def amount(count: int, one: str, many: str = "") -> str:
     """``1 pair``, ``2,000 pairs``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def sentence(words: str) -> str:
+    """With a capital and a full stop."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
 
 
 def label(name: str) -> str:

@@ -142,7 +142,7 @@ def effect(
     rates = _rates(cells, pairs, plan.level)
     arms = {
         arm: _arm(study, cells, arm, values, pairs.units, rates is not None)
-        for arm, values in ((contrast.arm, pairs.first), (contrast.reference, pairs.second))
+        for arm, values in ((contrast.reference, pairs.second), (contrast.arm, pairs.first))
     }
     d = differences(pairs.first, pairs.second)
     return Effect(
@@ -251,11 +251,12 @@ def _filled(values: Floats, gap: float) -> Floats:
 
 def _warnings(arms: Mapping[str, ArmSummary], pairs: Pairs) -> tuple[str, ...]:
     found = [
-        f"{arm}: {len(one.missing.units)} of {one.missing.planned} units have no value "
+        f"{arm}: {len(one.missing.units)} of {one.missing.planned} units without a value "
         f"({one.missing.rate:.0%})"
         for arm, one in arms.items()
         if one.missing.rate > _MANY_MISSING
     ]
     if pairs.unmatched:
-        found.append(f"{pairs.unmatched} values left out: missing under the other arm")
+        values = "1 value" if pairs.unmatched == 1 else f"{pairs.unmatched} values"
+        found.append(f"{values} left out: missing under the other arm")
     return tuple(found)

@@ -17,6 +17,7 @@ from orglab.results.statistics.arrays import Floats
 __all__ = ["AlikeMixedLM"]
 
 Packed: TypeAlias = Any
+Fitted: TypeAlias = Any
 
 #: A part of the residual variance that is as good as 0. statsmodels divides by variances, and takes
 #: those below 1e-10 for infinite ones.
@@ -40,11 +41,11 @@ class _Pattern(NamedTuple):
 class AlikeMixedLM(MixedLM):  # type: ignore[misc]  # statsmodels has no types
     """``MixedLM`` with variance components alone; its fits are the same."""
 
-    def get_fe_params(self, cov_re: Floats, vcomp: Floats, tol: float = 1e-10) -> Any:
+    def get_fe_params(self, cov_re: Floats, vcomp: Floats, tol: float = 1e-10) -> Fitted:
         """The fixed effects at given variances; see ``MixedLM.get_fe_params``."""
         return super().get_fe_params(cov_re, np.maximum(vcomp, _LEAST), tol)
 
-    def hessian(self, params: Packed) -> Any:
+    def hessian(self, params: Packed) -> Fitted:
         """The second derivatives; see ``MixedLM.hessian``."""
         if isinstance(params, MixedLMParams):
             params = params.copy()

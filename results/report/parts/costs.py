@@ -36,7 +36,7 @@ def cost_words(costs: Costs) -> str:
         if total.cost is not None
         else f"over {money(total.usd)} (some prices unknown)"
     )
-    words = f"{cost} and {total.tokens:,} tokens"
+    words = f"{_marked(cost, costs)} and {total.tokens:,} tokens"
     judging = sum(arm.judging.tokens for arm in costs.arms.values())
     if judging:
         words += f", {percent(judging / max(total.tokens, 1))} of them for judging"
@@ -48,6 +48,11 @@ def cost_words(costs: Costs) -> str:
             f"; {total.kept_tokens:,} tokens{_paid_before(total)} had been paid by other studies"
         )
     return words
+
+
+def _marked(cost: str, costs: Costs) -> str:
+    """Dollars that nobody paid are called so wherever they stand."""
+    return f"{cost} ({costs.unreal})" if costs.unreal and costs.total.usd else cost
 
 
 def _paid_before(total: Use) -> str:
@@ -65,6 +70,11 @@ def costs_part(findings: Findings) -> Section:
             "counts, however it ended; calls that a retry put aside stand apart."
         )
     ]
+    if costs.unreal and costs.total.usd:
+        notes.append(
+            f"Dollars are {costs.unreal}: what a simulated model's tokens would cost at the price that "
+            "the spec names. Nobody was paid for them."
+        )
     if costs.between_arms:
         notes.append(
             "Arms shared calls until they diverged. Each arm's figures hold shared calls in full, "
@@ -98,7 +108,8 @@ def _figure(costs: Costs) -> Figure:
             part: (use.usd if priced else use.tokens) / max(arm.runs, 1)
             for part, use in parts.items()
         }
-    what = "US dollars a run" if priced else "tokens a run, read and written"
+    dollars = ", ".join(filter(None, ["US dollars a run", costs.unreal]))
+    what = dollars if priced else "tokens a run, read and written"
     svg = stacked_bars("costs", bars, axis=what, hatched="judging")
     return Figure(
         name="costs",
@@ -119,8 +130,12 @@ def _by_role(costs: Costs) -> Table:
         rows.append([title, *[cell for use in uses for cell in _cells(use)]])
     return Table(
         columns=columns, rows=rows, strong=frozenset(strong),
-        caption=f"Totals of {name_list(_runs(costs))}",
+        caption=f"Totals of {name_list(_runs(costs))}{_dollars_are(costs)}",
     )  # fmt: skip
+
+
+def _dollars_are(costs: Costs) -> str:
+    return f"; dollars are {costs.unreal}" if costs.unreal and costs.total.usd else ""
 
 
 def _runs(costs: Costs) -> list[str]:
@@ -167,7 +182,7 @@ def _contrasts(findings: Findings) -> Table:
     """How much more an arm used than its reference: writing, judging and both; in full and net."""
     arms = findings.costs.arms
     columns = [Column(title="a run", figures=False), Column(title="", figures=False)]
-    columns += [Column(title=title) for title in ("arm", "reference", "difference", "relative")]
+    columns += [Column(title=title) for title in ("reference", "arm", "difference", "relative")]
     rows: list[Sequence[str]] = []
     for arm, other in findings.plan.contrasts:
         name = f"{arm} {MINUS} {other}"
@@ -176,7 +191,11 @@ def _contrasts(findings: Findings) -> Table:
             for cells in _compared(arms[arm], arms[other], shares=findings.costs.shares)
         ]
         rows += [[name, *cells] for cells in _critical_path(findings, arm, other)]
-    return Table(columns=columns, rows=rows, caption="Compute of each contrast, mean of a run")
+    return Table(
+        columns=columns,
+        rows=rows,
+        caption=f"Compute of each contrast, mean of a run{_dollars_are(findings.costs)}",
+    )
 
 
 def _compared(one: ArmCosts, other: ArmCosts, *, shares: bool) -> list[list[str]]:
@@ -220,7 +239,7 @@ def _critical_path(findings: Findings, arm: str, other: str) -> list[list[str]]:
 def _row(mine: float | None, theirs: float | None, kind: str) -> list[str]:
     show = {"tokens": lambda value: number(value, 0), "usd": money, "seconds": time}[kind]
     if mine is None or theirs is None:
-        return [show(mine), show(theirs), "unknown", "unknown"]
+        return [show(theirs), show(mine), "unknown", "unknown"]
     more = mine - theirs
     relative = f"{'+' if more > 0 else ''}{percent(more / theirs, 1)}" if theirs else NOTHING
-    return [show(mine), show(theirs), f"{'+' if more > 0 else ''}{show(more)}", relative]
+    return [show(theirs), show(mine), f"{'+' if more > 0 else ''}{show(more)}", relative]

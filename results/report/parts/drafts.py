@@ -12,11 +12,11 @@ from orglab.results.report.figures.slopes import SlopePanel, slopes
 from orglab.results.report.findings import Findings
 from orglab.results.report.wording import (
     NOTHING,
+    clear_places,
     interval,
     label,
     number,
     p_value,
-    places,
     signed,
 )
 from orglab.results.statistics.drafts import DraftRow
@@ -72,7 +72,7 @@ def _cells(row: DraftRow) -> list[str]:
     if row.test is None or row.against is None:
         return [*cells, *[NOTHING] * 5, median]
     test = row.test
-    digits = places(test.difference, test.low, test.high)
+    digits = clear_places(test.difference, test.low, test.high)
     size = f"{signed(test.difference, digits)}"
     size += f" [{interval(test.low, test.high, digits)}]" if test.low is not None else ""
     return [

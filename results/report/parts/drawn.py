@@ -36,7 +36,7 @@ def drawn_part(findings: Findings) -> Section | None:
                 Figure(name=name, svg=effect_forest(name, groups, plan.alpha), caption=caption)
             )
         blocks += [Paragraph(text=_heterogeneity(row)) for row in own]
-        blocks += _tables(own, plan.alpha)
+        blocks += _tables(own, plan.alpha, findings.costs.unreal)
     return Section(id="drawn", title="The effect by what was drawn", blocks=blocks)
 
 
@@ -64,13 +64,14 @@ def _heterogeneity(row: Split) -> str:
     return f"{words}."
 
 
-def _tables(rows: Sequence[Split], alpha: float) -> list[Block]:
+def _tables(rows: Sequence[Split], alpha: float, unreal: str) -> list[Block]:
     return [
         effect_table(
             [level.effect for level in row.levels],
             alpha,
             names=[level.value for level in row.levels],
             first=_title(row),
+            unreal=unreal,
         )
         for row in rows
         if row.levels

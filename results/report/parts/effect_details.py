@@ -68,7 +68,8 @@ def _test(row: Effect) -> str:
     if row.p is None:
         return f"no test: {row.why}"
     corrected = f", {p_value(row.p_adjusted)} after Holm" if row.family_size else ""
-    return f"{row.test}, {test_text(row)}, p {p_value(row.p)}{corrected}"
+    test = test_text(row) if row.rates else f"{row.test}, {test_text(row)}"
+    return f"{test}, p {p_value(row.p)}{corrected}"
 
 
 def _worst(row: Effect) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from textwrap import fill
 from typing import TypeAlias
 
 from orglab.results.report.answer import is_shown
@@ -14,6 +15,7 @@ from orglab.results.report.findings import Findings
 from orglab.results.report.wording import (
     MINUS,
     NOTHING,
+    clear_places,
     interval,
     label,
     money,
@@ -38,12 +40,19 @@ __all__ = [
 
 Cell: TypeAlias = Callable[[Effect], str]
 
+_LINE = 24
+"""Signs of a line in a cell of words."""
 FAMILIES = {"primary": "primary", "followups": "follow-up"}
 """What families are called."""
 
 
 def effect_table(
-    rows: Sequence[Effect], alpha: float, *, names: Sequence[str] = (), first: str = "outcome"
+    rows: Sequence[Effect],
+    alpha: float,
+    *,
+    names: Sequence[str] = (),
+    first: str = "outcome",
+    unreal: str = "",
 ) -> Table:
     """The main figures of effects; rows that are shown to differ stand out.
 
@@ -52,6 +61,7 @@ def effect_table(
         alpha: Level of tests.
         names: What the rows are called; default: by outcome.
         first: Title of the column with the names.
+        unreal: What dollars are that nobody paid: ``simulated``.
     """
     named = list(names) or [label(row.outcome) for row in rows]
     several = len({(row.arm, row.reference) for row in rows}) > 1
@@ -59,7 +69,9 @@ def effect_table(
     if several:
         made.append(("contrast", [f"{row.arm} {MINUS} {row.reference}" for row in rows]))
     worded = len(made)
-    made += [(title, [cell(row) for row in rows]) for title, cell in _columns(rows, several)]
+    made += [
+        (title, [cell(row) for row in rows]) for title, cell in _columns(rows, several, unreal)
+    ]
     return Table(
         columns=[Column(title=title, figures=at >= worded) for at, (title, _) in enumerate(made)],
         rows=list(zip(*[cells for _, cells in made], strict=True)),
@@ -67,18 +79,18 @@ def effect_table(
     )
 
 
-def _columns(rows: Sequence[Effect], several: bool) -> Iterator[tuple[str, Cell]]:
+def _columns(rows: Sequence[Effect], several: bool, unreal: str) -> Iterator[tuple[str, Cell]]:
     """Title and cell of each column; the family's columns only where there is a family."""
     corrected = any(row.family_size for row in rows)
     one = rows[0] if rows and not several else None
     if corrected:
         yield "family", _family
     yield "n", lambda row: str(row.n)
-    yield one.arm if one else "arm", lambda row: _mean(row, row.arms[row.arm])
     yield one.reference if one else "reference", lambda row: _mean(row, row.arms[row.reference])
+    yield one.arm if one else "arm", lambda row: _mean(row, row.arms[row.arm])
     yield "difference", difference_text
     yield "d_z", lambda row: bracketed(row.effect.d_z, row.effect.d_z_low, row.effect.d_z_high)
-    yield "test", test_text
+    yield "test", _test_cell
     yield "p", lambda row: p_value(row.p) if row.p is not None else "none"
     if corrected:
         yield "p (Holm)", lambda row: p_value(row.p_adjusted) if row.family_size else NOTHING
@@ -86,7 +98,7 @@ def _columns(rows: Sequence[Effect], several: bool) -> Iterator[tuple[str, Cell]
     yield "wins / ties / losses", _wins
     yield "units missing", lambda row: _both(row, lambda side: str(len(side.missing.units)))
     yield "tokens a run", lambda row: _both(row, _tokens)
-    yield "$ a run", lambda row: _both(row, _dollars)
+    yield f"{unreal}\n$ a run".strip(), lambda row: _both(row, _dollars)
 
 
 def _wins(row: Effect) -> str:
@@ -122,7 +134,7 @@ def bracketed(value: float | None, low: float | None, high: float | None, unit: 
     """A value, with its unit, over its interval."""
     if value is None:
         return NOTHING
-    digits = places(value, low, high)
+    digits = clear_places(value, low, high)
     words = f"{signed(value, digits)}{unit}"
     return f"{words}\n[{interval(low, high, digits)}]" if low is not None else words
 
@@ -136,12 +148,17 @@ def test_text(row: Effect) -> str:
     return f"t({row.effect.df}) =\n{number(row.statistic, 2)}"
 
 
+def _test_cell(row: Effect) -> str:
+    """The test, or why there is none, in short lines."""
+    return test_text(row) if row.statistic is not None else fill(test_text(row), _LINE)
+
+
 def _both(row: Effect, cell: Callable[[ArmSummary], str]) -> str:
-    """Arm over reference."""
-    own, other = (cell(row.arms[arm]) for arm in (row.arm, row.reference))
-    if own == other == NOTHING:
-        return own
-    return f"{own} / {other}" if len(own + other) < 8 else f"{own} /\n{other}"
+    """Reference and arm, as everywhere."""
+    first, second = (cell(row.arms[arm]) for arm in (row.reference, row.arm))
+    if first == second == NOTHING:
+        return first
+    return f"{first} / {second}" if len(first + second) < 8 else f"{first} /\n{second}"
 
 
 def _tokens(side: ArmSummary) -> str:

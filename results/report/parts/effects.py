@@ -76,7 +76,10 @@ def _figure_and_table(
 ) -> list[Block]:
     if not rows:  # nothing was declared to be tested
         return []
-    return [_forest_figure(name, rows, alpha, findings), effect_table(rows, alpha)]
+    return [
+        _forest_figure(name, rows, alpha, findings),
+        effect_table(rows, alpha, unreal=findings.costs.unreal),
+    ]
 
 
 def _reading(rows: Sequence[Effect], *, several: bool) -> list[str]:
@@ -134,17 +137,31 @@ def _forest_figure(name: str, rows: Sequence[Effect], alpha: float, findings: Fi
     for arm, other in pairs:
         own = [row for row in rows if (row.arm, row.reference) == (arm, other)]
         for family in dict.fromkeys(row.family for row in own):
-            title = FAMILIES.get(family, family)
-            title = f"{arm} {MINUS} {other}: {title}" if len(pairs) > 1 else title
+            named = [f"{arm} {MINUS} {other}"] if len(pairs) > 1 else []
+            named += [FAMILIES.get(family, family)] if findings.declared else []
+            title = ": ".join(named)
             groups.append((title, [(label(r.outcome), r) for r in own if r.family == family]))
     arm, other = next(iter(pairs))
     sides = (f"lower under {arm}", f"higher under {arm}") if len(pairs) == 1 else None
     margins = findings.analysis_plan.equivalence if findings.analysis_plan else None
     margin = margins.margin_dz if margins else None
-    caption = "Effect of each outcome (d_z, 95 % interval). Diamonds: significant after correction."
+    caption = f"Effect of each outcome (d_z, 95 % interval). Diamonds: {_diamonds(rows, alpha)}."
     if margin is not None:
         caption += f" Shaded: the declared region of equivalence, ±{number(margin, 2)}."
     return Figure(name=name, svg=effect_forest(name, groups, alpha, sides, margin), caption=caption)
+
+
+def _diamonds(rows: Sequence[Effect], alpha: float) -> str:
+    """What stands out, and by which p."""
+    corrected = [row.family_size > 0 for row in rows]
+    level = f"p below {alpha:g}".replace(" 0.", " .")
+    if all(corrected):
+        return f"{level} after correction"
+    return (
+        f"{level}, corrected within declared families"
+        if any(corrected)
+        else f"{level}, not corrected"
+    )
 
 
 def pairs_part(findings: Findings) -> Section | None:

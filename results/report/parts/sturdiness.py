@@ -12,6 +12,7 @@ from orglab.results.report.wording import (
     MINUS,
     NOTHING,
     amount,
+    clear_places,
     interval,
     label,
     name_list,
@@ -173,7 +174,7 @@ def _adjusted_cells(row: AdjustedEffect, several: bool) -> list[str]:
 
 def coefficient_words(found: Coefficient) -> str:
     """``+0.14 [0.07 to 0.21]``."""
-    digits = places(found.estimate, found.low, found.high)
+    digits = clear_places(found.estimate, found.low, found.high)
     if found.low is None:
         return signed(found.estimate, digits)
     return f"{signed(found.estimate, digits)} [{interval(found.low, found.high, digits)}]"
@@ -233,6 +234,9 @@ def subsets_part(findings: Findings) -> Section | None:
             f"{found.name}: {amount(found.units, 'unit')} where {found.where} under "
             f"{found.arm} ({found.label}){more}."
         )
-        blocks += [Paragraph(text=words), effect_table(found.effects, plan.alpha)]
+        blocks += [
+            Paragraph(text=words),
+            effect_table(found.effects, plan.alpha, unreal=findings.costs.unreal),
+        ]
     blocks.append(Bullets(items=["Rows are not corrected for the number of tests."]))
     return Section(id="subsets", title="Subsets", blocks=[*blocks])

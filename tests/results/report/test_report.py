@@ -8,17 +8,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from orglab.results.commit import StoreError
-from orglab.results.report.blocks import Block, Bullets, Fold, Paragraph, Table
+from orglab.results.report.blocks import Block, Bullets, Figure, Fold, Paragraph, Table
 from orglab.results.report.json_form import json_form
 from orglab.results.report.parts.conduct import attrition_part
 from orglab.results.report.parts.costs import costs_part
+from orglab.results.report.parts.effect_details import effect_details
 from orglab.results.report.report import Report, report_of
 from orglab.results.report.write import write_report
 from orglab.results.served import Drift, Version
 from orglab.results.spending import CutCall, Spending
+from orglab.results.statistics.analysis import analyse
+from orglab.results.statistics.plan import AnalysisPlan, Contrast
 
 LATER = "2999-01-01T00:00:00.000Z"
 
@@ -48,6 +52,12 @@ def section(report: Report, name: str) -> str:
     return next(texts(list(part.blocks)) for part in report.sections if part.id == name)
 
 
+def effects_table(report: Report) -> Table:
+    """The table of effects."""
+    effects = next(part for part in report.sections if part.id == "effects")
+    return next(block for block in effects.blocks if isinstance(block, Table))
+
+
 @pytest.fixture(scope="module")
 def told(made: Path) -> Report:
     """The report of the study as it was run."""
@@ -63,7 +73,8 @@ def test_the_first_screen_answers(told: Report) -> None:
     assert report.answer.count(".\n") == 0
     assert report.answer.endswith(".")
     assert "tokens" in dict(report.facts)["Cost of the study"]
-    assert re.search(r"bound in place of free: quality [+−]?[\d.]+ points", report.decisions[0])  # noqa: RUF001
+    gain = r"^With bound in place of free: quality [+\u2212]?[\d.]+ points"
+    assert re.search(gain, report.decisions[0])
 
 
 def test_every_declared_part_is_there(told: Report) -> None:
@@ -86,6 +97,60 @@ def test_simulated_models_are_named_as_such(
     assert "32 of them verdicts of judges" in partly.banners[0].text
     bend("UPDATE calls SET simulated=0")
     assert titles(report_of(study)) == []
+
+
+def test_dollars_of_simulated_models_are_marked_everywhere(
+    told: Report, study: Path, bend: Callable[..., None]
+) -> None:
+    """On the first screen, beside effects and under cost; real ones are not."""
+    assert re.match(r"\$[\d.]+ \(simulated\) and", dict(told.facts)["Cost of the study"])
+    assert re.search(r"\$[\d.]+ more (\(\+\d+.%\) )?\(simulated\)", told.decisions[0])
+    assert "Dollars are simulated" in section(told, "costs")
+    assert "simulated\n$ a run" in [column.title for column in effects_table(told).columns]
+    bend("UPDATE calls SET simulated=0")
+    real = report_of(study)
+    assert "simulated" not in dict(real.facts)["Cost of the study"] + real.decisions[0]
+    assert "simulated" not in section(real, "costs")
+
+
+def test_a_measure_that_is_no_scale_of_points_has_none(fresh: Callable[..., Path]) -> None:
+    """Words are words."""
+    report = report_of(fresh(("primary: [quality]", "primary: [words]")))
+    assert re.search(r": words [+−]?[\d.]+[ ;,(]", report.decisions[0])  # noqa: RUF001
+    assert "points" not in report.decisions[0]
+
+
+def test_arms_stand_in_one_order(study: Path, add_plan: Callable[..., None]) -> None:
+    """References first, whatever the written order: in effects, costs, attrition and transcripts."""
+    hashes = report_of(study).findings.plan.normal["arms"]
+    add_plan({"arms": {name: hashes[name] for name in ("bound", "free")}}, LATER)
+    report = report_of(study)
+    assert report.findings.plan.arms == ["free", "bound"]
+    titles = [column.title for column in effects_table(report).columns]
+    assert titles.index("free") < titles.index("bound")
+    assert list(report.findings.costs.arms) == ["free", "bound"]
+    attrition = next(part for part in report.sections if part.id == "attrition")
+    assert [row[0] for row in attrition.blocks[0].rows] == ["free", "bound"]  # type: ignore[union-attr]
+
+
+def test_mcnemar_is_named_once() -> None:
+    """Beside its figures too."""
+    rows = [
+        {
+            "arm": arm,
+            "unit": f"u{at}",
+            "outcome": "kept",
+            "value": float(at % 3 < most),
+            "scale": "binary",
+        }
+        for arm, most in (("a", 1), ("b", 2))
+        for at in range(12)
+    ]
+    plan = AnalysisPlan(contrasts=(Contrast(arm="b", reference="a"),), primary=("kept",))
+    effect = analyse(pd.DataFrame(rows), plan).primary[0]
+    facts = {row[0]: row[1] for row in effect_details(effect).rows}
+    assert facts["test"].startswith("McNemar, exact: 0, p .125")
+    assert facts["test"].count("McNemar") == 1
 
 
 def test_an_unfinished_study_says_so(study: Path, bend: Callable[..., None]) -> None:
@@ -156,6 +221,9 @@ def test_without_a_declared_analysis_nothing_is_claimed(
     report = report_of(study)
     assert report.answer.startswith("No primary outcome was declared")
     assert "none is a confirmation" in section(report, "effects")
+    figure = next(b for b in report.sections[0].blocks if isinstance(b, Figure))
+    assert "not corrected" in figure.caption
+    assert "follow-up" not in figure.svg + section(report, "effects")
 
 
 def test_a_wrong_plan_is_told_and_the_rest_stands(

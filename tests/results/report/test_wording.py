@@ -6,6 +6,7 @@ import pytest
 
 from orglab.results.report.wording import (
     amount,
+    clear_places,
     interval,
     money,
     name_list,
@@ -14,6 +15,7 @@ from orglab.results.report.wording import (
     p_value,
     percent,
     places,
+    sentence,
     signed,
     time,
 )
@@ -101,3 +103,17 @@ def test_shares_amounts_and_lists() -> None:
     assert amount(2000, "pair") == "2,000 pairs"
     assert name_list(["a", "b", "c"]) == "a, b and c"
     assert places(0.0) == 2
+
+
+def test_an_interval_without_0_ends_at_no_0() -> None:
+    """Beside p .049 no end reads 0.00; an interval that holds 0 keeps its few digits."""
+    assert interval(-0.2, -0.0004) == "−0.2000 to −0.0004"  # noqa: RUF001
+    assert interval(-0.2, 0.0004) == "−0.20 to 0.00"  # noqa: RUF001
+    assert clear_places(-0.1, -0.2, -0.0049) == 3
+    assert clear_places(0.1, 0.0, 0.2) == 2
+
+
+def test_sentences_begin_with_a_capital_and_end_once() -> None:
+    """Whatever they are put together from."""
+    assert sentence("whether words differs stays open") == "Whether words differs stays open."
+    assert sentence("It is so.") == "It is so."

@@ -125,7 +125,7 @@ def test_headline_row(whole: Analysis) -> None:
     assert (row.arms["flat"].n, row.arms["flat"].missing.units) == (10, ())
     assert row.arms["deep"].compute["tokens"] == 1500
     assert row.arms["deep"].compute["cost_usd"] == 0.01
-    assert "deep: 1 of 10 units have no value (10%)" in row.warnings
+    assert "deep: 1 of 10 units without a value (10%)" in row.warnings
     assert row.effect.difference == pytest.approx(
         (row.arms["deep"].paired_mean or 0) - (row.arms["flat"].paired_mean or 0)
     )
@@ -262,7 +262,7 @@ def test_worst_case_of_case_61() -> None:
     trio, solo = wide["trio"].fillna(0.0), wide["solo"].fillna(1.0)
     assert row.worst_case is not None
     assert row.worst_case.low == pytest.approx((trio - solo).mean())
-    assert [text.split(":")[0] for text in row.warnings] == ["trio", "solo"]
+    assert [text.split(":")[0] for text in row.warnings] == ["solo", "trio"]
     assert row.arms["solo"].mean == pytest.approx(0.771429, abs=1e-6)
 
 
