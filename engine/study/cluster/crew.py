@@ -51,6 +51,7 @@ class Study:
         home: What workers ask for.
         used: Plugins that workers need, by group.
         room: Runs that a worker plays side by side.
+        beside: Workers are processes that this one started, at the same terminal.
         stopping: Whether no other run is to be handed out.
     """
 
@@ -60,6 +61,7 @@ class Study:
     home: Home
     used: set[tuple[str, str]]
     room: int
+    beside: bool
     stopping: Callable[[], bool]
 
 
@@ -102,6 +104,7 @@ class Crew:
             "seed": study.seed,
             "shares": study.home.sharing is not None,
             "patience": PATIENCE_SECONDS,
+            "beside": study.beside,
         }
         self._about = dumps(about)
         self._versions = versions()

@@ -133,6 +133,7 @@ class _ClusterRun(BatchRun):
             home=home,
             used=plugins_used(self.batch.arms),
             room=room(self.batch),
+            beside=self._address.workers > 0,
             stopping=self._stopping,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -43,10 +44,12 @@ async def greet(token: str, about: str, dask_worker: Worker) -> str:
 
     Args:
         token: The session's name.
-        about: JSON: ``study``, ``seed``, ``shares``, ``patience`` in seconds.
+        about: JSON: ``study``, ``seed``, ``shares``, ``patience`` in seconds, ``beside``.
         dask_worker: The worker, which Dask gives.
     """
     said = loads(about)
+    if said["beside"]:  # a Ctrl-C at the terminal goes to all its processes; it is the client's
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     clients = _clients(dask_worker)
     for client in list(clients.values()):
         if client.study == said["study"]:
