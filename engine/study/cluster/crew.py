@@ -36,6 +36,7 @@ GATHER_SECONDS: Final = 0.02
 PATIENCE_SECONDS: Final = 60.0
 """Without a word for so long, client and worker hold each other for gone."""
 CLOSE_SECONDS: Final = 10.0
+GREET_SECONDS: Final = 30.0
 WORKERLESS_SECONDS: Final = (120.0, 900.0)
 """How long workers are waited for: where none came yet, and where all that came went."""
 
@@ -182,18 +183,13 @@ class Crew:
     async def _look(self) -> None:
         """Greets workers that are new, and forgets those that are gone."""
         there = await listed(self._client)
-        for address in there:
-            member = self._members.get(address)
-            if member is not None and member.serving.done():
-                del self._members[address]
-                member = None
-            if member is None:
-                await self._greet(address)
         for address, member in list(self._members.items()):
             if member.serving.done():
                 del self._members[address]
             elif address not in there:
                 member.link.drop()
+        new = [address for address in there if address not in self._members]
+        await asyncio.gather(*map(self._greet, new))
         if self._study.stopping():
             self.stop()
         self._refuse_to_wait()
@@ -215,14 +211,15 @@ class Crew:
 
         token = token_hex(16)
         try:
-            said = await self._client.run(greet, token, self._about, workers=[address])
+            async with asyncio.timeout(GREET_SECONDS):
+                said = await self._client.run(greet, token, self._about, workers=[address])
         except (ImportError, AttributeError) as missing:
             raise ClusterError(
                 f"the worker {address} has no orglab like this one ({missing}): "
                 f"pip install 'orglab[dask]=={self._versions['orglab']}' there"
             ) from missing
-        except OSError:
-            return  # it went; it is looked for again
+        except (OSError, TimeoutError):
+            return  # it went, or is at something else; it is greeted again
         found = differences(self._versions, loads(said[address]), self._study.used)
         if found:
             raise ClusterError(

@@ -17,6 +17,7 @@ from orglab.engine.study.cluster.session import Session
 from orglab.engine.study.cluster.unpacked import Unpacked
 from orglab.engine.study.gate import Gate, Interrupted
 from orglab.engine.tools.sources import Sources
+from orglab.engine.tools.vectors_file import vectors_file
 
 __all__ = ["Player", "ending_form", "ending_of"]
 
@@ -95,6 +96,9 @@ class Player:
         unit: Unit,
         gate: Gate,
     ) -> Ending:
+        vectors_file.set(
+            self._unpacked.root / "vectors.duckdb"
+        )  # in the context of this task alone
         outcome = await run_team(
             plan,
             unit,
