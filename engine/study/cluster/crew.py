@@ -213,13 +213,13 @@ class Crew:
         try:
             async with asyncio.timeout(GREET_SECONDS):
                 said = await self._client.run(greet, token, self._about, workers=[address])
-        except (ImportError, AttributeError) as missing:
-            raise ClusterError(
-                f"the worker {address} has no orglab like this one ({missing}): "
-                f"pip install 'orglab[dask]=={self._versions['orglab']}' there"
-            ) from missing
         except (OSError, TimeoutError):
             return  # it went, or is at something else; it is greeted again
+        except Exception as fault:  # Dask tells what it cannot find there as a plain one
+            raise ClusterError(
+                f"the worker {address} has no orglab like this one ({fault}): "
+                f"pip install 'orglab[dask]=={self._versions['orglab']}' there"
+            ) from fault
         found = differences(self._versions, loads(said[address]), self._study.used)
         if found:
             raise ClusterError(
