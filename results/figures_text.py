@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orglab.results.records import CallRecord
 
-__all__ = ["cost_of", "count", "dollars", "seconds", "simulated_note", "tokens"]
+__all__ = ["cost_of", "count", "dollars", "seconds", "simulated_note", "tokens", "unreal"]
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -48,6 +48,13 @@ def cost_of(calls: Sequence[CallRecord]) -> str:
         for call in calls
     )
     return dollars(None if unknown else known, known)
+
+
+def unreal(simulated: int, of: int) -> str:
+    """What dollars of so many runs or calls are: ``simulated``, ``partly simulated``; "" where all are real."""
+    if not simulated:
+        return ""
+    return "simulated" if simulated >= of else "partly simulated"
 
 
 def simulated_note(simulated: int, calls: int) -> str:

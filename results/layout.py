@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -14,13 +15,15 @@ from orglab.results.figures_text import count
 from orglab.results.jsontext import dumps
 from orglab.results.plain import one_line, visible
 
-__all__ = ["Prefixed", "barred", "inline", "value_block"]
+__all__ = ["Prefixed", "barred", "inline", "prose", "value_block"]
 
 JSON: TypeAlias = Any
 
 _SHORT = 72
 _DEEP = 5
 _FEW = 6
+_LONG = 10_000
+"""Longer texts are laid out piece by piece: Rich's work on one text grows with its square."""
 
 
 class Prefixed:
@@ -54,6 +57,50 @@ def barred(content: RenderableType, indent: int = 0) -> Prefixed:
     return Prefixed(content, bar, bar, style="dim")
 
 
+def prose(text: str, style: str = "") -> RenderableType:
+    """A text of any length, safe to look at."""
+    shown = visible(text)
+    return Text(shown, style=style) if len(shown) <= _LONG else _Long(shown, style)
+
+
+class _Long:
+    """A long text, wrapped in time that grows with its length alone."""
+
+    def __init__(self, text: str, style: str) -> None:
+        self._text, self._style = text, style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        style = console.get_style(self._style)
+        for line in self._text.split("\n"):
+            rows = _rows if line.isascii() and "\t" not in line else partial(_wide_rows, console)
+            for row in rows(line, options.max_width):
+                yield Segment(row, style)
+                yield Segment.line()
+
+
+def _rows(line: str, width: int) -> Iterator[str]:
+    """Rows of a line whose signs each take one column: broken at blanks where there are any."""
+    start = 0
+    while len(line) - start > width:
+        blank = line.rfind(" ", start + 1, start + width + 1)
+        end = blank if blank > 0 else start + width
+        yield line[start:end].rstrip()
+        start = end + (blank > 0)
+    yield line[start:]
+
+
+def _wide_rows(console: Console, line: str, width: int) -> Iterator[str]:
+    """Rows of any line: by Rich, a piece at a time; the last row of each goes on with the next."""
+    rest = ""
+    for start in range(0, len(line), _LONG):
+        piece = Text(rest + line[start : start + _LONG])
+        *rows, last = piece.wrap(console, width)
+        yield from (row.plain for row in rows)
+        # As it is in the line: wrapping takes the blanks off its end.
+        rest = piece.plain[piece.plain.rindex(last.plain) :] if last.plain else ""
+    yield rest.rstrip()
+
+
 def inline(value: JSON, width: int = _SHORT) -> str:
     """A value on one line, cut at ``width``: ``rows: 1707, columns: 12 items``."""
     if isinstance(value, Mapping):
@@ -83,7 +130,7 @@ def value_block(value: JSON, depth: int = 0) -> RenderableType:
         return Group(*[_field(str(key), item, depth) for key, item in value.items()])
     if _is_list(value) and value and depth < _DEEP:
         return Group(*[_item(item, depth) for item in value])
-    return Text(visible(value if isinstance(value, str) else dumps(value)))
+    return prose(value if isinstance(value, str) else dumps(value))
 
 
 def _field(key: str, value: JSON, depth: int) -> RenderableType:
@@ -102,7 +149,7 @@ def _item(value: JSON, depth: int) -> RenderableType:
 def _fits(value: JSON) -> bool:
     """On one line; a text of one paragraph does, however long, since it wraps."""
     if isinstance(value, str):
-        return "\n" not in value.strip()
+        return len(value) <= _LONG and "\n" not in value.strip()
     if isinstance(value, Mapping):
         return not value or (_is_shallow(value.values()) and _length(value) <= _SHORT)
     return not _is_list(value) or not value or (_is_flat(value) and _length(value) <= _SHORT)

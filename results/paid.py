@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from orglab.results.figures_text import count, dollars
+from orglab.results.figures_text import count, dollars, unreal
 from orglab.results.spending import Spending, spending
 
 __all__ = ["Unpaid", "cut_words", "money_words", "unpaid"]
@@ -54,12 +54,19 @@ def money_words(study: _Rows) -> list[str]:
     costs = spent.paid_usd or spent.unpriced or free.shared_usd or free.kept_usd
     if spent.cut or (taken and costs):
         known = None if spent.unpriced else spent.paid_usd
-        lines.append(f"Paid: {dollars(known, spent.paid_usd)}.")
+        lines.append(f"Paid{_unreal(study, spent)}: {dollars(known, spent.paid_usd)}.")
     if taken and costs:
         lines.append(f"Not paid again: {', '.join(taken)}.")
     if spent.cut:
         lines.append(cut_words(spent))
     return lines
+
+
+def _unreal(study: _Rows, spent: Spending) -> str:
+    """Simulated models are paid by nobody."""
+    (row,) = study.rows("SELECT TOTAL(simulated) AS n, COUNT(*) AS of FROM calls WHERE cost_usd>0")
+    words = unreal(int(row["n"]), row["of"]) if spent.paid_usd else ""
+    return f" ({words})" if words else ""
 
 
 def _worth(usd: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -183,6 +184,7 @@ class Reader:
 
     def __init__(self, place: Path) -> None:
         self.path = study_file(place)
+        self._found_log = _has_log(self.path)
         self._connection = _open_to_read(self.path)
 
     def __enter__(self) -> Self:
@@ -197,8 +199,10 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file; the files that reading made beside it go."""
         self._connection.close()
+        if not self._found_log and _has_log(self.path):
+            _tidy(self.path)
 
     def _settle(self, run_id: str | None = None) -> None:
         """Makes what this process has written (of one run) visible to reading."""
@@ -379,12 +383,27 @@ def _run_row(row: sqlite3.Row) -> RunRow:
     return RunRow(**values | {"simulated": bool(values["simulated"])})
 
 
+def _has_log(path: Path) -> bool:
+    """A write-ahead log lies beside the file, be it empty."""
+    return path.with_name(path.name + "-wal").exists()
+
+
+def _tidy(path: Path) -> None:
+    """Removes an empty log and its index as SQLite does it, which never takes those of a writer."""
+    with suppress(sqlite3.Error):  # where the folder cannot be written, they stay
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        finally:
+            connection.close()
+
+
 def _open_to_read(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise StoreError(f"{path} does not exist: no study was run there")
     # A folder that cannot be written has no room for the write-ahead log's index: where there is
     # no log, the file is whole without one.
-    alone = not path.with_name(path.name + "-wal").exists()
+    alone = not _has_log(path)
     for mode in ("mode=ro", "mode=ro&immutable=1") if alone else ("mode=ro",):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
         try:

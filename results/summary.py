@@ -18,7 +18,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orglab.results.figures_text import dollars, seconds
+from orglab.results.figures_text import dollars, seconds, unreal
 from orglab.results.jsontext import loads
 from orglab.results.paid import money_words
 from orglab.results.plain import visible
@@ -299,7 +299,16 @@ def _read(reader: Reader) -> Iterable[ArmFigures]:
         else:
             group.earlier += 1
     _add_scores(reader, groups, current)
-    return groups.values()
+    order = _arms(reader)
+    return sorted(
+        groups.values(),
+        key=lambda group: order.index(group.arm) if group.arm in order else len(order),
+    )
+
+
+def _arms(reader: Reader) -> list[str]:
+    """The arms in the order of the report; [] where the study is no experiment."""
+    return frozen_plans(reader)[-1].arms if _is_experiment(reader) else []
 
 
 def _current(reader: Reader, rows: Sequence[RunRow]) -> set[int]:
@@ -372,7 +381,7 @@ def _arguments(evaluator: str, arguments: str) -> str:
 
 def _table(groups: Sequence[ArmFigures], totals: Sequence[str], names: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-    table.add_column("")
+    table.add_column("", no_wrap=True, overflow="fold")
     for group in groups:
         table.add_column(Text(visible(group.label)), justify="left")
     for name, cells in _lines(groups, totals, names):
@@ -388,10 +397,21 @@ def _lines(
         if any(group.statuses[status] for group in groups):
             yield words, [str(group.statuses[status]) for group in groups]
     for name in totals:
-        yield f"{name} a run", [_total(group, name) for group in groups]
+        yield (
+            f"{_unreal(groups)}{name} a run" if name == "dollars" else f"{name} a run",
+            [_total(group, name) for group in groups],
+        )
     for name in names:
         found = [(group.measures.get(name, Measure()), group.runs) for group in groups]
         yield name, [measure.text(runs) for measure, runs in found]
+
+
+def _unreal(groups: Sequence[ArmFigures]) -> str:
+    """Dollars that nobody paid are called so in their own line."""
+    if not any(any(group.totals.get("dollars", ())) for group in groups):
+        return ""
+    words = unreal(sum(group.simulated for group in groups), sum(group.runs for group in groups))
+    return f"{words} " if words else ""
 
 
 def _measured(groups: Sequence[ArmFigures]) -> list[str]:

@@ -12,7 +12,7 @@ from rich.text import Text
 from orglab.results.entries import position_key
 from orglab.results.figures_text import cost_of, seconds
 from orglab.results.history import answering
-from orglab.results.layout import Prefixed, barred, inline, value_block
+from orglab.results.layout import Prefixed, barred, inline, prose, value_block
 from orglab.results.plain import one_line, visible
 from orglab.results.records import CallRecord, Event, Output, RunRecord, ToolCallRecord
 
@@ -81,7 +81,7 @@ class Teller:
         self._lines.append(Prefixed(Text(visible(text), style=style), first, rest))
 
     def _block(self, value: JSON, style: str = "", indent: int = 2) -> None:
-        content = value_block(value) if not style else Text(visible(str(value)), style=style)
+        content = value_block(value) if not style else prose(str(value), style)
         self._lines.append(barred(content, indent))
 
     def _words(self, head: str, words: str, style: str) -> None:

@@ -69,3 +69,20 @@ def test_what_is_nested_without_end_is_cut_off() -> None:
     for _ in range(50):
         value = {"in": [value]}
     assert "core" in block(value, 400)
+
+
+def test_a_long_text_is_wrapped_whole() -> None:
+    """No row is wider than the terminal, no word is lost, and short texts look the same."""
+    words = [f"word{at}" for at in range(4_000)]
+    rows = block(" ".join(words)).splitlines()
+    assert " ".join(rows).split() == words
+    assert max(map(len, rows)) <= 40
+    assert rows[:50] == block(" ".join(words[:400])).splitlines()[:50]
+
+
+def test_a_long_text_without_blanks_or_of_wide_signs_is_wrapped_whole() -> None:
+    """Signs that take two columns are counted as two; lines of a text stay lines."""
+    assert block("x" * 20_000).splitlines() == ["x" * 40] * 500
+    wide = block("\n".join(["\u7814\u7a76" * 6_000, "end"])).splitlines()
+    assert set(map(len, wide[:-1])) == {20}
+    assert "".join(wide) == "\u7814\u7a76" * 6_000 + "end"

@@ -148,7 +148,7 @@ def test_paid_taken_and_unknown_are_told_apart(study: Path, bend: Bend) -> None:
     cut = "at most $0.5000 is reserved for that; what was really billed is unknown"
     with Reader(study) as reader:
         assert money_words(reader) == [
-            "Paid: $2.00.",
+            "Paid (simulated): $2.00.",
             f"Not paid again: {taken}.",
             f"1 attempt was cut on the way: {cut}.",
         ]

@@ -553,3 +553,22 @@ def test_no_acknowledged_entry_is_lost_by_a_kill(tmp_path: Path) -> None:
         assert acknowledged <= set(durable)
         # One reply at most for each run was durable and not yet acknowledged, at each kill.
     assert len(durable) - len(acknowledged) <= 4 * 20
+
+
+def test_reading_leaves_no_files_behind(tmp_path: Path) -> None:
+    """The log's files that a reader made go with it; those of a writer at work stay."""
+    store = Store(tmp_path)
+    open_run(store)
+    store.close()
+    with Reader(tmp_path) as reader:
+        assert reader.statuses() == {"run-1": "running"}
+    assert [path.name for path in tmp_path.iterdir()] == ["study.sqlite"]
+    reader = Reader(tmp_path)
+    writer = Store(tmp_path)
+    open_run(writer, "run-2")
+    writer.spec("none")
+    reader.close()
+    assert (tmp_path / "study.sqlite-wal").stat().st_size > 0
+    writer.close()
+    with Reader(tmp_path) as reader:
+        assert set(reader.statuses()) == {"run-1", "run-2"}

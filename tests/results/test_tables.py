@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -249,3 +250,30 @@ def test_the_list_of_runs_shows_ids_that_are_enough(study: Path) -> None:
         assert reader.find(first).ordinal == 0
     assert "… and 4 more runs" in capture.get()
     assert "SIMULATED: all of these runs" in capture.get()
+
+
+def test_names_are_whole_in_a_narrow_list_of_runs(study: Path) -> None:
+    """At 80 columns columns stand above one another; no name is cut."""
+    connection = sqlite3.connect(study / "study.sqlite")
+    with connection:
+        connection.execute("UPDATE runs SET unit='a-unit-with-a-long-name', arm='hierarchical'")
+    connection.close()
+    console = Console(width=80, no_color=True)
+    with Reader(study) as reader, console.capture() as capture:
+        console.print(runs_table(reader))
+    printed = capture.get()
+    assert printed.count("a-unit-with-a-long-name") == printed.count("hierarchical") == 7
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_dollars_that_nobody_paid_are_marked(study: Path) -> None:
+    """In the summary's own line and in the list of runs, wholly or in part."""
+    assert "\npartly simulated dollars a run" in summary([study]).text(100)
+    connection = sqlite3.connect(study / "study.sqlite")
+    with connection:
+        connection.execute("UPDATE runs SET simulated=1")
+    assert "\nsimulated dollars a run" in summary([study]).text(100)
+    with connection:
+        connection.execute("UPDATE runs SET simulated=0")
+    connection.close()
+    assert "\ndollars a run" in summary([study]).text(100)
