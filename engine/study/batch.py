@@ -52,6 +52,8 @@ __all__ = [
 JSON: TypeAlias = Any
 MOST_AT_ONCE = 64
 """Runs under way at once, unless models have room for fewer or the user says otherwise."""
+MOST_HOSTED_AT_ONCE = 512
+"""The same where a server is asked: its answers take seconds, and a run that waits costs nothing."""
 RUNS_A_SLOT = 4
 """Runs under way for each call that the models take at once: none waits while others write."""
 
@@ -241,7 +243,7 @@ def _quiet(_: Tally) -> None:
 
 def room(batch: Batch) -> int:
     """How many runs are worth having under way at once in one process."""
-    slots = 0
+    slots, most = 0, MOST_AT_ONCE
     models = {
         alias: model for arm in batch.arms for alias, model in arm.team.topology.models.items()
     }
@@ -249,7 +251,8 @@ def room(batch: Batch) -> int:
         given = batch.providers.get(alias) or batch.providers.get("*")
         kind: Provider | type[Provider] = given or load_plugin("orglab.providers", model.provider)
         slots += model.max_concurrency or kind.default_concurrency
-    return max(1, min(MOST_AT_ONCE, RUNS_A_SLOT * slots))
+        most = most if kind.free else MOST_HOSTED_AT_ONCE
+    return max(1, min(most, RUNS_A_SLOT * slots))
 
 
 def refuse_unbounded(batch: Batch) -> None:

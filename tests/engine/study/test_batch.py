@@ -12,6 +12,7 @@ import pytest
 import orglab
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
+from orglab.engine.study.batch import Arm, Batch, room
 from orglab.engine.study.session import fresh_folder, open_study
 from orglab.results.commit import StoreError
 from orglab.results.reader import Reader
@@ -172,3 +173,21 @@ def test_scores_and_statuses_are_of_every_run(pair: Team, asked: Any, tmp_path: 
         assert [(row.unit, row.ordinal) for row in reader.runs()] == [
             (f"u{n}", n) for n in range(4)
         ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "runs"),
+    [
+        ("{provider: scripted, file: replies.jsonl}", 64),
+        ("{provider: scripted, file: replies.jsonl, max_concurrency: 2}", 8),
+        ("{provider: openai, model: m, base_url: 'http://127.0.0.1:9/v1'}", 512),
+        ("{provider: openai, model: m, base_url: 'http://127.0.0.1:9/v1', max_concurrency: 1}", 4),
+    ],
+)
+def test_runs_under_way_at_once(team: Callable[..., Team], entry: str, runs: int) -> None:
+    """As many as keep the models busy: hundreds where a server is waited for."""
+    made = team(
+        "kind: topology\nversion: 1\nname: one\ninputs: {}\n"
+        f"models: {{m: {entry}}}\nroles: {{writer: {{prompt: Go on.}}}}\noutput: writer\n"
+    )
+    assert room(Batch(arms=[Arm.alone(made)], units=[])) == runs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import selectors
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, ClassVar
@@ -81,8 +80,15 @@ class Server(Provider):
             self.under_way -= 1
         end = self.ends.pop(0) if len(self.ends) > 1 else self.ends[0]
         if isinstance(end, Exception):
-            raise copy.copy(end)
+            raise _fresh(end)
         return end
+
+
+def _fresh(fault: Exception) -> Exception:
+    """The same fault as an object of its own; ``copy`` shares its fields once tblib is loaded."""
+    again = type(fault).__new__(type(fault), *fault.args)
+    again.__dict__.update(fault.__dict__)
+    return again
 
 
 @pytest.fixture
