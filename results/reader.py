@@ -359,6 +359,13 @@ class Reader:
                 error=row["error"],
             )
 
+    def measured(self, run_id: str) -> set[tuple[str, str]]:
+        """Evaluator and arguments of what has measured a run."""
+        self._settle(run_id)
+        sql = """SELECT evaluator, arguments FROM evaluations
+                 WHERE run=(SELECT run FROM runs WHERE id=?)"""
+        return {(row[0], row[1]) for row in self.rows(sql, (run_id,))}
+
     def scores(self, run_id: str) -> tuple[Score, ...]:
         """Every score of a run."""
         return tuple(score for found in self.evaluations(run_id) for score in found.scores)

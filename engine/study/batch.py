@@ -364,6 +364,7 @@ class BatchRun:
         }
         self.statuses: Mapping[str, RunStatus] = store.statuses()
         self.fault: Exception | None = None
+        self._met = 0
 
     def _judging(self, arm: Arm) -> Judging:
         return Judging(
@@ -395,9 +396,15 @@ class BatchRun:
         if self.fault is not None:
             raise self.fault
         if self.statuses:
-            self.tally.others = len(self.statuses.keys() - {run.id for run in self.batch.planned()})
+            self.tally.others = self._others()
         self.tally.interrupted = self.stop.is_set()
         return self.tally
+
+    def _others(self) -> int:
+        """Runs in the study that are not of this batch."""
+        if self.tally.done == self.tally.planned:
+            return len(self.statuses) - self._met
+        return len(self.statuses.keys() - {run.id for run in self.batch.planned()})
 
     async def _all(self, waiting: Iterator[Planned]) -> None:
         at_once = min(self.batch.at_once or room(self.batch), max(1, self.tally.planned))
@@ -422,6 +429,7 @@ class BatchRun:
 
     async def _one(self, planned: Planned) -> None:
         status = self.statuses.get(planned.id)
+        self._met += status is not None
         if status in ("completed", "stopped") or (
             status == "failed" and not self.batch.retry_failed
         ):

@@ -43,6 +43,7 @@ class Measurer:
         self.retry = retry
         self.store: Store = judging.store
         self.uses = uses
+        self._keys = [_key(use) for use in uses]
 
     async def measure(
         self, run_id: str, unit: Unit, replicate: int, stopping: Callable[[], bool]
@@ -78,10 +79,10 @@ class Measurer:
     def _missing(self, run_id: str) -> list[EvaluatorUse]:
         if not self.uses or self.anew:
             return list(self.uses)
-        known = {(each.evaluator, each.arguments) for each in self.store.evaluations(run_id)}
+        known = self.store.measured(run_id)
         if self.retry and self.store.judges_failed(run_id):
             known -= {_key(use) for use in self.uses if _asks(use)}
-        return [use for use in self.uses if _key(use) not in known]
+        return [use for use, key in zip(self.uses, self._keys, strict=True) if key not in known]
 
 
 def _asks(use: EvaluatorUse) -> bool:
