@@ -69,6 +69,11 @@ class SimulatedProvider(Provider):
             ValueError: There is no such option, profile or knob.
         """
         given = known_only(options, {"profile"}, "a simulated model")
+        if options.get("profile", "") is None:
+            raise ValueError(
+                'profile: null is nothing in YAML; write `profile: "null"` for the profile of that name, '
+                "or leave profile out"
+            )
         return cls(make_profile(given.get("profile", model or None)))
 
     async def complete(self, request: Request) -> Completion:

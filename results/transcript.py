@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
-from orglab.results.figures_text import cost_of, count, seconds, simulated_note, tokens
+from orglab.results.figures_text import cost_of, count, seconds, simulated_note, tokens, unreal
 from orglab.results.layout import inline, value_block
 from orglab.results.plain import visible
 from orglab.results.records import RunRecord
@@ -97,10 +97,17 @@ def _facts(record: RunRecord) -> str:
     facts = [count(turns, "turn"), f"{loops} sent back"]
     facts += [count(forced, "forced accept")] if forced else []
     facts += [count(len(record.calls), "call"), count(len(record.tool_calls), "tool call")]
-    facts += [tokens(read, written), cost_of(record.calls), f"{seconds(service)} of service"]
+    facts += [tokens(read, written), _cost(record), f"{seconds(service)} of service"]
     facts += [f"{seconds(waiting)} of waiting"] if waiting else []
     facts += [f"{record.asked_again} asked again after a crash"] if record.asked_again else []
     return " · ".join(facts)
+
+
+def _cost(record: RunRecord) -> str:
+    """Dollars that nobody paid are called so."""
+    words = unreal(sum(call.simulated for call in record.calls), len(record.calls))
+    paid = any(call.cost_usd for call in record.calls)
+    return cost_of(record.calls) + (f" ({words})" if words and paid else "")
 
 
 def _input(name: str, value: JSON, full: bool) -> RenderableType:

@@ -32,12 +32,21 @@ def template_problems(topology: Topology, blame: Blame | None = None) -> Iterato
         blame: Where faulty parts are missing from it: then a name that it lacks is no problem.
     """
     yield from _input_names(topology)
-    for path, text, allowed in _templates(topology):
-        yield from _check(path, text, allowed, blame)
+    for path, text, reach in _templates(topology):
+        allowed: Allowed | None = reach
+        if blame and blame.touches(*_owner(topology, path)):
+            allowed = None
+        yield from _check(path, text, allowed, partial=blame is not None)
 
 
-def _owner(path: SpecPath) -> SpecPath:
-    """What may also decide what the template at ``path`` reaches."""
+def _owner(topology: Topology, path: SpecPath) -> SpecPath:
+    """What may also decide what the template at ``path`` reaches.
+
+    A link that is there has no fault itself, and its number is that among the links that are left: its
+    templates reach what its sender does.
+    """
+    if path[0] == "links" and isinstance(path[1], int):
+        return ("roles", topology.links[path[1]].source)
     return path[:2] if path[0] in ("roles", "tools", "templates") else path[:1]
 
 
@@ -104,7 +113,10 @@ def _inside(
             yield from _inside((*path, index), part, allowed)
 
 
-def _check(path: SpecPath, text: str, allowed: Allowed, blame: Blame | None) -> Iterator[Problem]:
+def _check(
+    path: SpecPath, text: str, allowed: Allowed | None, *, partial: bool
+) -> Iterator[Problem]:
+    """What is wrong with one template; without ``allowed`` what it reaches is not known."""
     found = references(text)
     if found.error:
         yield Problem(
@@ -113,17 +125,17 @@ def _check(path: SpecPath, text: str, allowed: Allowed, blame: Blame | None) -> 
             cure=found.error.cure,
         )
         return
-    if blame and blame.touches(*_owner(path)):
+    if allowed is None:
         return
     for name in sorted(found.variables - allowed.names):
-        yield from _unknown(path, name, allowed, blame is not None)
+        yield from _unknown(path, name, allowed, partial)
     if "tool" in found.whole & allowed.names:
         yield Problem(
             path=path,
             wrong="the template uses `tool` itself",
             cure="call a tool by its name: `tool.NAME(…)`",
         )
-    if blame is None:
+    if not partial:
         yield from _attributes(path, found.attributes, allowed)
 
 

@@ -113,7 +113,7 @@ def _union(error: _Error, path: SpecPath) -> list[Problem]:
         return [_wrong_word(error, meant.values(), path)]
     kinds = {i: branch for i, branch in meant.items() if not _other_kind(branch)}
     if not kinds:
-        return [_unknown_kind(meant.values(), path)]
+        return _unknown_kind(error, meant, path)
     if len(kinds) > 1 and (missing := _missing_kind(kinds.values(), path)):
         return missing
     best = min(kinds, key=lambda i: (len(_missing(kinds[i])), len(kinds[i])))
@@ -166,14 +166,23 @@ def _other_kind(branch: Iterable[_Error]) -> bool:
     return any(part.validator == "const" and len(part.relative_path) == 1 for part in branch)
 
 
-def _unknown_kind(branches: Iterable[Sequence[_Error]], path: SpecPath) -> Problem:
-    parts = [p for branch in branches for p in branch if p.validator == "const" and p.relative_path]
+def _unknown_kind(
+    error: _Error, branches: Mapping[int, Sequence[_Error]], path: SpecPath
+) -> list[Problem]:
+    """A kind that is none; the other faults are those of the kind with the nearest name."""
+    every = [each for branch in branches.values() for each in branch]
+    parts = [p for p in every if p.validator == "const" and p.relative_path]
     names = [str(part.validator_value) for part in parts]
     value = parts[0].instance
     wrong = f"{quoted(value) if isinstance(value, str) else got(value)} is none of {_or(names)}"
     close = nearest(value, names) if isinstance(value, str) else None
     cure = f"did you mean `{close}`?" if close else ""
-    return Problem(path=(*path, *parts[0].relative_path), wrong=wrong, cure=cure)
+    found = [Problem(path=(*path, *parts[0].relative_path), wrong=wrong, cure=cure)]
+    for at, branch in branches.items():
+        if any(part.validator_value == close for part in branch if part in parts):
+            rest = [part for part in branch if part not in parts]
+            found += _tell_branch(error, at, rest, path) if rest else []
+    return found
 
 
 def _missing_kind(branches: Iterable[Sequence[_Error]], path: SpecPath) -> list[Problem] | None:

@@ -13,18 +13,23 @@ from typing import Any, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
+from orglab.engine.spec.model import Model
 from orglab.engine.study.batch import Arm, Batch, Planned
 from orglab.engine.study.foretold import Foretold, Line, Most, foretold, sum_of
 from orglab.engine.study.likely import Likely, LikelyLine, likely, likely_sum
 from orglab.engine.study.prices import priced
+from orglab.results.figures_text import unreal
 from orglab.results.past import past_runs, studies_under
 from orglab.results.reader import Reader, study_file
 from orglab.results.records import RunStatus
 from orglab.results.spending import Spending, spending
 
-__all__ = ["ArmPlan", "ModelPlan", "Part", "Plan", "StudyPlan", "plan_of"]
+__all__ = ["ArmPlan", "ModelPlan", "Part", "Plan", "StudyPlan", "plan_of", "unreal_dollars"]
 
 JSON: TypeAlias = Any
+
+_SIMULATED = frozenset(("scripted", "simulated"))
+"""Providers whose replies no language model writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +174,12 @@ class ModelPlan:
         }
 
 
+def unreal_dollars(models: Iterable[Model]) -> str:
+    """``simulated`` or ``partly simulated``, as the dollars of models are; "" where all are real."""
+    simulated = [each.provider in _SIMULATED for each in models]
+    return unreal(sum(simulated), len(simulated))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What is to be run, of one study or several.
@@ -185,6 +196,11 @@ class Plan:
     def arms(self) -> list[ArmPlan]:
         """The arms of all studies."""
         return [arm for study in self.studies for arm in study.arms]
+
+    @property
+    def unreal(self) -> str:
+        """What its dollars are where nobody is paid; see ``unreal_dollars``."""
+        return unreal_dollars(each for model in self.models for each in model.line.models)
 
     @property
     def most(self) -> Most:

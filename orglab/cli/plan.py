@@ -137,7 +137,16 @@ def _study_words(study: StudyPlan) -> str:
 
 def _arms_table(found: Plan) -> Table:
     table = _table("One run")
-    for title in ("", "runs to do", "turns", "calls", "of judges", "tokens in", "out", "dollars"):
+    for title in (
+        "",
+        "runs to do",
+        "turns",
+        "calls",
+        "of judges",
+        "tokens in",
+        "out",
+        _dollars_title(found),
+    ):
         table.add_column(title, justify="left" if not title else "right")
     several = len(found.studies) > 1
     for study in found.studies:
@@ -145,6 +154,11 @@ def _arms_table(found: Plan) -> Table:
             name = f"{study.name}: {arm.name}" if several else arm.name
             _arm_rows(table, name, arm)
     return table
+
+
+def _dollars_title(found: Plan) -> str:
+    """Dollars that nobody will pay are called so."""
+    return f"{found.unreal} dollars".strip()
 
 
 def _arm_rows(table: Table, name: str, arm: ArmPlan) -> None:
@@ -178,7 +192,7 @@ def _arm_rows(table: Table, name: str, arm: ArmPlan) -> None:
 
 def _models_table(found: Plan) -> Table:
     table = _table("All runs to do, by model")
-    for title in ("", "calls", "tokens in", "tokens out", "dollars", "time"):
+    for title in ("", "calls", "tokens in", "tokens out", _dollars_title(found), "time"):
         table.add_column(title, justify="left" if not title else "right")
     for model in found.models:
         _model_rows(table, model)

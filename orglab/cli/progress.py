@@ -12,6 +12,7 @@ from rich.progress import Progress as Bar
 
 from orglab.engine.study.batch import Progress, Tally
 from orglab.providers.human_terminal import paused_by
+from orglab.results.figures_text import count
 
 __all__ = ["paused", "progress_of"]
 
@@ -22,10 +23,16 @@ LINES = 10
 
 
 @contextmanager
-def progress_of(console: Console, name: str) -> Iterator[Progress]:
-    """What ``run_batch`` calls after each run."""
+def progress_of(console: Console, name: str, unreal: str = "") -> Iterator[Progress]:
+    """What ``run_batch`` calls after each run.
+
+    Args:
+        console: Where it is told.
+        name: What is run.
+        unreal: What the dollars are that nobody pays: ``simulated``.
+    """
     if not console.is_terminal:
-        yield _Lines(console, name)
+        yield _Lines(console, name, unreal)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -38,7 +45,7 @@ def progress_of(console: Console, name: str) -> Iterator[Progress]:
         task = bar.add_task(name, total=None, words="")
 
         def move(tally: Tally) -> None:
-            bar.update(task, total=tally.planned, completed=tally.done, words=_words(tally))
+            bar.update(task, total=tally.planned, completed=tally.done, words=_words(tally, unreal))
 
         yield move
 
@@ -54,20 +61,21 @@ def paused(bar: Bar) -> Iterator[None]:
 
 
 class _Lines:
-    def __init__(self, console: Console, name: str) -> None:
-        self._console, self._name = console, name
+    def __init__(self, console: Console, name: str, unreal: str) -> None:
+        self._console, self._name, self._unreal = console, name, unreal
         self._next = 0.0
 
     def __call__(self, tally: Tally) -> None:
         if tally.done < self._next and tally.done < tally.planned:
             return
         self._next = tally.done + tally.planned / LINES
-        line = f"{self._name}: {tally.done} of {tally.planned} runs, {_words(tally)}"
+        line = f"{self._name}: {tally.done} of {count(tally.planned, 'run')}, {_words(tally, self._unreal)}"
         self._console.print(line, markup=False, highlight=False)
 
 
-def _words(tally: Tally) -> str:
-    words = f"{tally.loops} loops, {tally.tokens:,} tokens, ${tally.cost_usd:.4f}"
+def _words(tally: Tally, unreal: str) -> str:
+    words = f"{count(tally.loops, 'loop')}, {tally.tokens:,} tokens, ${tally.cost_usd:.4f}"
+    words += f" ({unreal})" if unreal and tally.cost_usd else ""
     if tally.teams > MANY:  # a unit is run with all of them before the next begins
         rounds = tally.planned // tally.teams
         words = (

@@ -13,7 +13,9 @@ __all__ = ["report", "tell_report"]
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment or a sweep.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of an experiment or a sweep.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report.", show_default="DIR")
     ] = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -19,9 +20,12 @@ from orglab.cli.work import Wish, work_of
 from orglab.engine.study.batch import Batch, Progress, Tally, refuse_unbounded
 from orglab.engine.study.budget import Budget
 from orglab.engine.study.frozen_tools import refuse_changed_tools
+from orglab.engine.study.plan import unreal_dollars
+from orglab.engine.study.ready import judge_models
 from orglab.engine.study.session import fresh_folder, in_here
 from orglab.engine.study.where import run_where
-from orglab.results.figures_text import dollars
+from orglab.evaluators.base import EvaluationError
+from orglab.results.figures_text import count, dollars
 from orglab.results.kept_calls import kept_calls_file
 from orglab.results.plain import visible
 from orglab.results.reader import Reader
@@ -122,12 +126,14 @@ def run(
         console.print(visible(line), markup=False, highlight=False)
     store = work.open(folder)
     try:
-        with progress_of(console, work.name) as progress:
+        with progress_of(console, work.name, _unreal(batch)) as progress:
             tally = asyncio.run(_run(batch, store, on, progress, console))
     finally:
         store.close()
-    _report(console, tally, folder, table=work.sweep is None)
-    if work.reports:
+    ended = _any_ended(folder)
+    # A sweep has too many columns: its report's table is printed.
+    _report(console, tally, folder, table=ended and work.sweep is None)
+    if work.reports and ended:
         tell_report(folder)
     raise typer.Exit(_code(tally))
 
@@ -146,11 +152,26 @@ async def _run(
 
 
 def _report(console: Console, tally: Tally, folder: Path, *, table: bool) -> None:
-    if table:  # a sweep has too many columns: its report's table is printed
+    if table:
         console.print(summary([folder]))
     for line in [*_remarks(tally), *_reasons(folder)]:
         console.print(line, markup=False, highlight=False)
     console.print(f"Read the transcripts: orglab show {folder}", markup=False, highlight=False)
+
+
+def _any_ended(folder: Path) -> bool:
+    """There is something to sum up: a run of the study has ended."""
+    with Reader(folder) as reader:
+        return any(status != "running" for status in reader.statuses().values())
+
+
+def _unreal(batch: Batch) -> str:
+    """What the dollars are where models are simulated; judges are those of the first arm."""
+    teams = [arm.team for arm in batch.arms]
+    models = [model for team in teams for model in team.topology.models.values()]
+    with suppress(EvaluationError, ValueError):  # told where they are asked
+        models += judge_models(teams[0])
+    return unreal_dollars(models)
 
 
 def _reasons(folder: Path) -> list[str]:
@@ -180,23 +201,32 @@ def _at_the_budget(budget: Budget) -> str:
 def _remarks(tally: Tally) -> list[str]:
     lines: list[str] = []
     if tally.kept:
-        lines.append(f"{tally.kept} of {tally.planned} runs were done before and cost nothing now.")
+        lines.append(
+            f"{tally.kept} of {count(tally.planned, 'run')} {'was' if tally.kept == 1 else 'were'} done before and cost nothing now."
+        )
     if tally.resumed:
-        lines.append(f"Gone on from their last durable reply: {tally.resumed} runs.")
+        lines.append(f"Gone on from the last durable reply: {count(tally.resumed, 'run')}.")
     if tally.reused:
         worth = f", {dollars(tally.reused_usd)}" if tally.reused_usd else ""
         words = "Taken from other studies, which had asked the same (--no-cache asks again): "
-        lines.append(f"{words}{tally.reused} calls{worth}.")
+        lines.append(f"{words}{count(tally.reused, 'call')}{worth}.")
     lines += [visible(words) for words in tally.warnings]
     if tally.asked_again:
-        lines.append(f"Cut off by an earlier end and asked again: {tally.asked_again} calls.")
+        lines.append(
+            f"Cut off by an earlier end and asked again: {count(tally.asked_again, 'call')}."
+        )
     if tally.others:
         words = "Also in the figures, of other units, replicates or seeds than this command's: "
-        lines.append(f"{words}{tally.others} runs.")
+        lines.append(f"{words}{count(tally.others, 'run')}.")
     if tally.budget is not None and tally.budget.reached:
         lines.append(_at_the_budget(tally.budget))
     if tally.interrupted:
-        lines.append("Interrupted: every reply is kept; the same command goes on from here.")
+        before = "" if tally.done else " before a run ended"
+        lines.append(
+            f"Interrupted{before}: every reply is kept; the same command goes on from here."
+        )
     if tally.failed:
-        lines.append(f"Failed: {tally.failed} runs; --retry-failed tries them again.")
+        lines.append(
+            f"Failed: {count(tally.failed, 'run')}; --retry-failed tries {'it' if tally.failed == 1 else 'them'} again."
+        )
     return lines

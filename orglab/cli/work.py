@@ -28,6 +28,7 @@ from orglab.engine.study.session import (
 )
 from orglab.engine.study.sweep import Sweep, load_sweep
 from orglab.engine.study.sweep_session import open_sweep, sweep_batch, sweep_folder
+from orglab.results.figures_text import count
 from orglab.results.plain import visible
 from orglab.results.store import Store
 
@@ -193,7 +194,8 @@ def sweep_words(sweep: Sweep) -> str:
     )
     each = f" x {arms} arms" if arms > 1 else ""
     runs = teams * len(sweep.units) * sweep.replicates
-    return f"{len(sweep.points)} variants ({factors}){each}{same}; {len(sweep.units)} units, {runs} runs"
+    points, units = count(len(sweep.points), "variant"), count(len(sweep.units), "unit")
+    return f"{points} ({factors}){each}{same}; {units}, {count(runs, 'run')}"
 
 
 def _tell(words: str) -> None:
@@ -201,7 +203,7 @@ def _tell(words: str) -> None:
 
 
 def _treatment(experiment: Experiment) -> list[str]:
-    lines = [f"{len(experiment.units)} units, {len(experiment.arms)} arms"]
+    lines = [f"{count(len(experiment.units), 'unit')}, {count(len(experiment.arms), 'arm')}"]
     for (arm, reference), paths in experiment.treatments.items():
         lines.append(f"{arm} against {reference}, treatment: {', '.join(paths) or 'nothing'}")
     return lines

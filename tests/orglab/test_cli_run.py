@@ -57,7 +57,7 @@ def test_one_unit_from_the_command_line(cli: Cli, tmp_path: Path) -> None:
     """``--input`` makes a unit; the folder is named after the spec; the summary says simulated."""
     ended = cli("run", "pair.yaml", "--input", "topic=tea")
     assert ended.code == 0
-    assert "pair: 1 of 1 runs" in ended.out
+    assert "pair: 1 of 1 run" in ended.out
     assert "SIMULATED" in ended.out
     folder = study(tmp_path)
     assert folder.name.startswith("pair-")
@@ -122,7 +122,7 @@ def test_other_units_in_the_figures_are_told(cli: Cli) -> None:
     """Figures of runs that this command does not plan are not passed over in silence."""
     cli("run", "pair.yaml", "--input", "topic=tea", "--out", "here")
     ended = cli("run", "pair.yaml", "--input", "topic=coffee", "--out", "here")
-    assert "of other units, replicates or seeds than this command's: 1 runs." in ended.out
+    assert "of other units, replicates or seeds than this command's: 1 run." in ended.out
 
 
 def test_fresh_begins_anew_beside_the_old(cli: Cli, tmp_path: Path) -> None:
@@ -160,12 +160,12 @@ def test_a_failed_run_exits_1_and_is_tried_again(
         broken.setattr(SimulatedProvider, "complete", down)
         failed = cli(*command)
     assert failed.code == 1
-    assert "Failed: 1 runs; --retry-failed tries them again." in failed.out
+    assert "Failed: 1 run; --retry-failed tries it again." in failed.out
     assert "1 failed: writer: unavailable: the server is down" in failed.out
     assert cli(*command).code == 1, "it stays failed"
     again = cli(*command, "--retry-failed")
     assert again.code == 0
-    assert "Gone on from their last durable reply: 1 runs." in again.out
+    assert "Gone on from the last durable reply: 1 run." in again.out
     assert statuses(tmp_path / "here") == ["completed"]
 
 

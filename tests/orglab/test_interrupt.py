@@ -131,12 +131,12 @@ def test_ctrl_c_keeps_what_is_under_way(folder: Folder) -> None:
     command.tell(2)
     code, out, err = command.end()
     assert (code, err) == (1, "")
-    assert "Interrupted: every reply is kept; the same command goes on from here." in out
+    assert "Interrupted before a run ended: every reply is kept; the same command" in out
     assert "asked" not in out, "nothing else was begun"
     assert folder.calls() == ["writer", "writer"]
     asked, out = finish(folder, 2)
     assert sorted(asked) == ["asked a critic", "asked b critic"]
-    assert "Gone on from their last durable reply: 2 runs." in out
+    assert "Gone on from the last durable reply: 2 runs." in out
     assert folder.asked_again() == 0
 
 

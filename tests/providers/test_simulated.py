@@ -327,3 +327,10 @@ async def test_from_spec() -> None:
     assert kind.from_spec("", {"profile": "lenient"}).profile.name == "lenient"
     with pytest.raises(ValueError, match="'profil' is not known; did you mean 'profile'"):
         kind.from_spec("", {"profil": "lenient"})
+
+
+def test_a_profile_that_yaml_takes_for_nothing_is_refused() -> None:
+    """``null`` without quotes is no name; with quotes it is a profile."""
+    with pytest.raises(ValueError, match='write `profile: "null"`'):
+        SimulatedProvider.from_spec("", {"profile": None})
+    assert SimulatedProvider.from_spec("", {"profile": "null"}).profile.name == "null"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orglab.engine.graph.check import check_file
 from orglab.engine.graph.naming import Blame
 from orglab.engine.graph.prompts import template_problems
 from orglab.engine.spec.fault import Problem
@@ -194,3 +196,25 @@ def test_of_a_partial_topology_unknown_names_are_not_told(build: Build) -> None:
     """The faulty part may have declared them; what is not granted is told all the same."""
     topology = role(build, "{{ zzz }}{{ vars.zzz }}{{ blackboard }}")
     assert "`blackboard`" in only(topology, blame=Blame([("links", 0)])).wrong
+
+
+def test_a_faulty_link_hides_no_other_links_templates(tmp_path: Path) -> None:
+    """The first link is left out for its fault; the second keeps its number as written."""
+    spec = tmp_path / "two.yaml"
+    text = """\
+kind: topology
+version: 1
+inputs: {topic: {type: string}}
+models: {m: {provider: simulated}}
+roles: {writer: {prompt: "{{ topic }}"}, editor: {}}
+links:
+  - {id: a, from: writer, to: editor, kind: forwrd}
+  - {id: b, from: editor, to: writer, kind: authority, cap: 1, review: [{prompt: "{{ blackboard }}", actions: [approve]}]}
+output: writer
+"""
+    spec.write_text(text, encoding="utf-8")
+    faults = [str(fault) for fault in check_file(spec).faults]
+    assert any(":7:" in fault and "links[0].kind" in fault for fault in faults)
+    assert any(":8:" in fault and "links[1].review[0].prompt" in fault for fault in faults)
+    spec.write_text(text.replace("editor: {}", "editor: {sies: [task]}"), encoding="utf-8")
+    assert not any("blackboard" in str(fault) for fault in check_file(spec).faults)
