@@ -6,7 +6,7 @@ the client is killed, and the same command is typed again. The model is a plugin
 hash of what it is asked and writes down each request before it answers, in a file of its own process:
 what was asked twice is counted there, not believed.
 
-    python benchmarks/cluster.py            # about 3 minutes
+    python benchmarks/cluster.py            # about 2 minutes
     python benchmarks/cluster.py --hosts    # workers in two network namespaces (root, Linux): they see
                                             # neither the client's files nor each other
 """
