@@ -7,7 +7,6 @@ repeats nothing: what can be asked again is asked again by the caller.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -102,10 +101,8 @@ class AnthropicProvider(Provider):
                 ``tool``).
 
         Raises:
-            ValueError: The SDK or the key is missing, or an option is wrong.
+            ValueError: The key is missing, or an option is wrong.
         """
-        if importlib.util.find_spec("anthropic") is None:
-            raise ValueError("the anthropic SDK is not installed: pip install 'orglab[hosted]'")
         options = known_only(options, _OPTIONS, "model of provider anthropic")
         if not model:
             raise ValueError(

@@ -8,7 +8,6 @@ remembered for the process, and told in the reply's notes. ``docs/hosted-models.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -82,10 +81,8 @@ class OpenAIProvider(Provider):
                 ``words``), ``tool_calls`` (``native``, or ``actions`` for models without).
 
         Raises:
-            ValueError: The SDK or the key is missing, or an option is wrong.
+            ValueError: The key is missing, or an option is wrong.
         """
-        if importlib.util.find_spec("openai") is None:
-            raise ValueError("the openai SDK is not installed: pip install 'orglab[hosted]'")
         options = known_only(options, _OPTIONS, "model of provider openai")
         if not model:
             raise ValueError("a model of provider openai needs `model`, the name the server knows")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -75,8 +74,6 @@ class OpenAIEmbedder(Embedder):
             account = open_account(self._options, own_url=_OWN_URL, own_variable=_OWN_VARIABLE)
         except ValueError as error:
             raise BadRequest(str(error)) from None
-        if importlib.util.find_spec("openai") is None:
-            raise BadRequest("the openai SDK is not installed: pip install 'orglab[hosted]'")
         import openai  # slow to import: only who asks waits
 
         client = openai.OpenAI(
