@@ -85,11 +85,14 @@ def analysis_problems(data: Mapping[str, JSON]) -> Iterator[Problem]:
         yield Problem(path=tuple(where.split(".")), wrong=words)
 
 
-def _arms_named(analysis: Mapping[str, JSON]) -> Iterator[tuple[tuple[str, ...], str]]:
+def _arms_named(analysis: Mapping[str, JSON]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     for part, key in (("dose", "within"), ("drafts", "against")):
-        named = analysis.get(part)
-        if isinstance(named, dict) and isinstance(named.get(key), str):
-            yield (part, key), named[key]
+        written = analysis.get(part)
+        several = isinstance(written, list)
+        parts: list[JSON] = written if isinstance(written, list) else [written]
+        for at, named in enumerate(parts):
+            if isinstance(named, dict) and isinstance(named.get(key), str):
+                yield ((part, at, key) if several else (part, key)), named[key]
     for name, subset in (analysis.get("subsets") or {}).items():
         if isinstance(subset, dict) and isinstance(subset.get("arm"), str):
             yield ("subsets", name, "arm"), subset["arm"]

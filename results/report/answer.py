@@ -36,9 +36,11 @@ def answer(findings: Findings) -> str:
     rows = list(analysis.primary)
     alpha = findings.analysis_plan.alpha if findings.analysis_plan else 0.05
     if len(rows) <= _MOST_CLAUSES:
-        return sentence(_opening(findings) + "; ".join(clause(row, alpha) for row in rows))
+        return sentence(
+            _opening(findings) + "; ".join(clause(row, alpha, findings.level) for row in rows)
+        )
     shown = [row for row in rows if is_shown(row, alpha)]
-    told = [clause(row, alpha) for row in shown[:_MOST_CLAUSES]]
+    told = [clause(row, alpha, findings.level) for row in shown[:_MOST_CLAUSES]]
     words = f"in {len(shown) or 'none'} of {len(rows)} primary comparisons a difference is shown"
     words += f": {'; '.join(told)}" if told else "; what is open and what equivalent stands below"
     untested = sum(row.p is None for row in rows)
@@ -66,12 +68,12 @@ def is_shown(row: Effect, alpha: float) -> bool:
     return p is not None and p < alpha
 
 
-def clause(row: Effect, alpha: float = 0.05) -> str:
+def clause(row: Effect, alpha: float = 0.05, level: float = 0.95) -> str:
     """One comparison in words; "no difference" is never said, equivalence only after its test."""
     what, found = label(row.outcome), row.effect
     if found.difference is None:
         return f"{what} cannot be compared between {row.arm} and {row.reference} ({found.why})"
-    numbers = figures(row)
+    numbers = figures(row, level)
     if row.p is None:
         return f"{what} of {row.arm} minus {row.reference} was {numbers} ({row.why})"
     shown, same = is_shown(row, alpha), row.equivalence and row.equivalence.equivalent
@@ -87,7 +89,7 @@ def clause(row: Effect, alpha: float = 0.05) -> str:
     return f"whether {what} differs between {row.arm} and {row.reference} stays open ({numbers})"
 
 
-def figures(row: Effect) -> str:
+def figures(row: Effect, level: float = 0.95) -> str:
     """``0.21 (95 % CI 0.05 to 0.37, n = 43, p = .009)``; rates in percentage points."""
     size, low, high, unit = row.effect.difference, row.effect.low, row.effect.high, ""
     if row.rates is not None and size is not None:
@@ -97,7 +99,7 @@ def figures(row: Effect) -> str:
         )
         unit = " percentage points"
     digits = clear_places(size, low, high)
-    parts = [f"95\N{NO-BREAK SPACE}% CI {interval(low, high, digits)}"] if low is not None else []
+    parts = [f"{percent(level)} CI {interval(low, high, digits)}"] if low is not None else []
     parts += [f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}"]
     if row.p is not None:
         corrected = row.family_size > 1 and row.p_adjusted is not None

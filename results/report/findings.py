@@ -108,6 +108,11 @@ class Findings:
     spending: Spending | None = None
 
     @property
+    def level(self) -> float:
+        """Confidence of intervals, 0 to 1."""
+        return self.analysis_plan.level if self.analysis_plan else 0.95
+
+    @property
     def simulated(self) -> bool:
         """A reply, of a role or of a judge, was written by no language model."""
         return self.costs.simulated > 0

@@ -174,7 +174,7 @@ def _judging(study: Study, plan: AnalysisPlan) -> list[Judging]:
     parts = [part for whole in plan.composites.values() for part in whole]
     names = dict.fromkeys([*plan.outcomes, *plan.composites, *parts])
     return [
-        judging(study, cells, seed=plan.seed, resamples=plan.resamples)
+        judging(study, cells, seed=plan.seed, resamples=plan.resamples, level=plan.level)
         for cells in map(study.cells, names)
         if len(cells.judges) > 1
     ]

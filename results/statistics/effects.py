@@ -141,7 +141,7 @@ def effect(
     test = paired_t(pairs.first, pairs.second, plan.level)
     rates = _rates(cells, pairs, plan.level)
     arms = {
-        arm: _arm(study, cells, arm, values, pairs.units, rates is not None)
+        arm: _arm(study, cells, arm, values, pairs.units, plan.level if rates else None)
         for arm, values in ((contrast.reference, pairs.second), (contrast.arm, pairs.first))
     }
     d = differences(pairs.first, pairs.second)
@@ -199,11 +199,11 @@ def _rates(cells: Cells, pairs: Pairs, level: float) -> PairedRates | None:
 
 
 def _arm(
-    study: Study, cells: Cells, arm: str, paired: Floats, units: Sequence[str], binary: bool
+    study: Study, cells: Cells, arm: str, paired: Floats, units: Sequence[str], rates: float | None
 ) -> ArmSummary:
     means = unit_means(cells.of(arm))
     have = means[np.isfinite(means)]
-    rate = wilson(int(paired.sum()), len(paired)) if binary and len(paired) else None
+    rate = wilson(int(paired.sum()), len(paired), rates) if rates and len(paired) else None
     return ArmSummary(
         n=len(have),
         mean=optional(have.mean()) if len(have) else None,

@@ -68,7 +68,9 @@ def metric_of(scale: str) -> Metric:
     return _METRICS.get(scale, "interval")
 
 
-def judging(study: Study, cells: Cells, *, seed: int = 0, resamples: int = 1000) -> Judging:
+def judging(
+    study: Study, cells: Cells, *, seed: int = 0, resamples: int = 1000, level: float = 0.95
+) -> Judging:
     """Agreement, severity and alpha without each judge (Krippendorff 2011)."""
     metric = metric_of(cells.scale)
     arms, units, replicates = cells.axes.shape
@@ -77,7 +79,9 @@ def judging(study: Study, cells: Cells, *, seed: int = 0, resamples: int = 1000)
     done = study.completed.reshape(-1)
     return Judging(
         outcome=cells.outcome,
-        agreement=agreement(table, metric, groups=unit, seed=seed, resamples=resamples),
+        agreement=agreement(
+            table, metric, groups=unit, seed=seed, resamples=resamples, level=level
+        ),
         by_arm={
             arm: alpha(cells.of(arm).reshape(-1, len(cells.judges)), metric)
             for arm in cells.axes.arms

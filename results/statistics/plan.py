@@ -190,6 +190,9 @@ def _check(plan: AnalysisPlan) -> None:
         _allowed("leave_one_out", name, ("judge", "unit"))
     if plan.followups:
         _allowed("followups.correct", plan.followups.correct, ("holm", "none"))
+    for outcome, (low, high) in plan.bounds.items():
+        if not low < high:
+            raise PlanFault(f"analysis.bounds.{outcome}: {low} is not below {high}")
     for part in plan.mixed:
         _allowed("mixed.random", part.random, ("unit",))
     margins = plan.equivalence

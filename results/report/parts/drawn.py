@@ -33,7 +33,11 @@ def drawn_part(findings: Findings) -> Section | None:
         if any(rows for _, rows in groups):
             caption = f"The effect by {column}. Exploratory: rows are not corrected."
             blocks.append(
-                Figure(name=name, svg=effect_forest(name, groups, plan.alpha), caption=caption)
+                Figure(
+                    name=name,
+                    svg=effect_forest(name, groups, plan.alpha, level=plan.level),
+                    caption=caption,
+                )
             )
         blocks += [Paragraph(text=_heterogeneity(row)) for row in own]
         blocks += _tables(own, plan.alpha, findings.costs.unreal)

@@ -23,6 +23,7 @@ from orglab.results.report.wording import (
     amount,
     label,
     number,
+    percent,
 )
 from orglab.results.statistics.effects import Effect
 from orglab.results.statistics.pairs import pair
@@ -46,7 +47,7 @@ def effects_part(findings: Findings) -> Section | None:
     blocks += _shown(findings, plan.alpha)
     blocks += [
         Paragraph(text=text, kind="note")
-        for text in _reading(rows, several=len(plan.contrasts) > 1)
+        for text in _reading(rows, several=len(plan.contrasts) > 1, level=plan.level)
     ]
     warned = [f"{effect_title(row)}: {words}" for row in rows for words in row.warnings]
     if warned:
@@ -82,7 +83,7 @@ def _figure_and_table(
     ]
 
 
-def _reading(rows: Sequence[Effect], *, several: bool) -> list[str]:
+def _reading(rows: Sequence[Effect], *, several: bool, level: float) -> list[str]:
     sizes = {row.family: row.family_size for row in rows if row.family_size}
     families = "; ".join(
         f"{FAMILIES.get(name, name)}: {amount(size, 'declared test')}"
@@ -92,7 +93,7 @@ def _reading(rows: Sequence[Effect], *, several: bool) -> list[str]:
         (
             "Differences are arm minus reference, over units: replicates, judges and criteria are "
             "averaged within a unit first. d_z is the mean difference divided by the standard "
-            "deviation of the differences. Brackets hold 95 % intervals."
+            f"deviation of the differences. Brackets hold {percent(level)} intervals."
         )
     ]
     if families:
@@ -107,7 +108,7 @@ def _reading(rows: Sequence[Effect], *, several: bool) -> list[str]:
 
 def effect_forest(
     name: str, groups: Sequence[tuple[str, Sequence[tuple[str, Effect]]]], alpha: float,
-    sides: tuple[str, str] | None = None, margin: float | None = None,
+    sides: tuple[str, str] | None = None, margin: float | None = None, level: float = 0.95,
 ) -> str:  # fmt: skip
     """A forest of d_z: groups of named effects."""
     made = [
@@ -116,7 +117,9 @@ def effect_forest(
         )
         for title, rows in groups
     ]
-    return forest(name, made, axis="d_z, with 95 % interval", sides=sides, margin=margin)
+    return forest(
+        name, made, axis=f"d_z, with {percent(level)} interval", sides=sides, margin=margin
+    )
 
 
 def _forest_row(row_label: str, row: Effect, alpha: float) -> ForestRow:
@@ -145,10 +148,14 @@ def _forest_figure(name: str, rows: Sequence[Effect], alpha: float, findings: Fi
     sides = (f"lower under {arm}", f"higher under {arm}") if len(pairs) == 1 else None
     margins = findings.analysis_plan.equivalence if findings.analysis_plan else None
     margin = margins.margin_dz if margins else None
-    caption = f"Effect of each outcome (d_z, 95 % interval). Diamonds: {_diamonds(rows, alpha)}."
+    caption = f"Effect of each outcome (d_z, {percent(findings.level)} interval). Diamonds: {_diamonds(rows, alpha)}."
     if margin is not None:
         caption += f" Shaded: the declared region of equivalence, ±{number(margin, 2)}."
-    return Figure(name=name, svg=effect_forest(name, groups, alpha, sides, margin), caption=caption)
+    return Figure(
+        name=name,
+        svg=effect_forest(name, groups, alpha, sides, margin, findings.level),
+        caption=caption,
+    )
 
 
 def _diamonds(rows: Sequence[Effect], alpha: float) -> str:

@@ -19,7 +19,10 @@ def judges_part(findings: Findings) -> Section | None:
     rows = findings.analysis.judging if findings.analysis else ()
     if not rows:
         return None
-    blocks: list[Block] = [_alpha_figure(rows), _agreement_table(rows)]
+    blocks: list[Block] = [
+        _alpha_figure(rows, findings.level),
+        _agreement_table(rows, findings.plan.arms),
+    ]
     if any(each.severity is not None for row in rows for each in row.judges):
         blocks.append(_severity_figure(rows))
     blocks.append(Fold(title="Each judge", blocks=[_judge_table(row) for row in rows]))
@@ -39,7 +42,7 @@ def judges_part(findings: Findings) -> Section | None:
     return Section(id="judges", title="Judges", blocks=blocks)
 
 
-def _alpha_figure(rows: Sequence[Judging]) -> Figure:
+def _alpha_figure(rows: Sequence[Judging], level: float) -> Figure:
     made = [
         ForestRow(label=label(row.outcome), value=row.agreement.alpha, low=row.agreement.low,
                   high=row.agreement.high, note=f"undefined: {row.agreement.why}")
@@ -48,7 +51,7 @@ def _alpha_figure(rows: Sequence[Judging]) -> Figure:
     svg = forest(
         "agreement",
         [ForestGroup(title="", rows=made)],
-        axis="Krippendorff's alpha, with 95 % bootstrap interval",
+        axis=f"Krippendorff's alpha, with {percent(level)} bootstrap interval",
     )
     return Figure(
         name="agreement",
@@ -57,8 +60,8 @@ def _alpha_figure(rows: Sequence[Judging]) -> Figure:
     )
 
 
-def _agreement_table(rows: Sequence[Judging]) -> Table:
-    arms = list(rows[0].by_arm)
+def _agreement_table(rows: Sequence[Judging], order: Sequence[str]) -> Table:
+    arms = [arm for arm in order if arm in rows[0].by_arm]
     columns = [Column(title="outcome", figures=False), Column(title="metric", figures=False)]
     titles = (
         "alpha",

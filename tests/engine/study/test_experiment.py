@@ -296,6 +296,26 @@ SMALL_FAULTS: dict[str, tuple[str, str, str, str]] = {
         "experiment.yaml:10:",
         "outcme",
     ),
+    "an arm in a list": (
+        "seed: 5",
+        "analysis: {primary: [words], dose: [{outcome: words, dose: loops, within: fre}]}",
+        "experiment.yaml:10:",
+        "there is no arm `fre`; did you mean `free`?",
+    ),
+    "bounds": (
+        "seed: 5",
+        "analysis: {primary: [a], bounds: {a: [5, 1]}}",
+        "experiment.yaml:10:",
+        "5 is not below 1",
+    ),
+    "no pair of bounds": (
+        "seed: 5",
+        "analysis: {primary: [a], bounds: {a: [5]}}",
+        "experiment.yaml:10:",
+        "bounds",
+    ),
+    "level": ("seed: 5", "analysis: {primary: [a], level: 95}", "experiment.yaml:10:", "level"),
+    "alpha": ("seed: 5", "analysis: {primary: [a], alpha: 0}", "experiment.yaml:10:", "alpha"),
     "a value out of range": ("seed: 5", "replicates: 0", "experiment.yaml:10:", "replicates"),
     "an evaluator's file": (
         "{length: {role: writer}}",

@@ -133,6 +133,34 @@ def test_arms_stand_in_one_order(study: Path, add_plan: Callable[..., None]) -> 
     assert [row[0] for row in attrition.blocks[0].rows] == ["free", "bound"]  # type: ignore[union-attr]
 
 
+def test_everything_that_the_analysis_supports_can_be_written(fresh: Callable[..., Path]) -> None:
+    """Bounds, level, alpha and lists; every interval says its own level."""
+    more = """  bounds: {quality: [1, 5]}
+  level: 0.9
+  alpha: 0.1
+  resamples: 200
+"""
+    place = fresh(
+        ("  equivalence: {margin_dz: 0.5}\n", more),
+        (
+            "mixed: {outcome: quality, random: unit}",
+            "mixed: [{outcome: quality}, {outcome: depth}]",
+        ),
+        (
+            "dose: {outcome: quality, dose: words, within: bound}",
+            "dose: [{outcome: quality, dose: words, within: bound}]",
+        ),
+    )
+    report = report_of(place)
+    assert report.findings.faults == ()
+    analysis = report.findings.analysis
+    assert analysis is not None
+    assert [row.outcome for row in analysis.mixed] == ["quality", "depth"]
+    assert analysis.primary[0].worst_case is not None
+    assert "90\u00a0% CI" in report.answer
+    assert "95\u00a0%" not in report.answer + section(report, "effects")
+
+
 def test_mcnemar_is_named_once() -> None:
     """Beside its figures too."""
     rows = [
