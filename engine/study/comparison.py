@@ -15,6 +15,7 @@ from orglab.engine.graph.mermaid import mermaid_text
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.model import InputField, Topology
+from orglab.engine.study.design import tested
 from orglab.engine.study.diff import ABSENT, Difference, differences, undeclared
 from orglab.engine.study.render import Prompt, rendered_prompts
 from orglab.engine.study.word_diff import changed_words
@@ -46,7 +47,9 @@ class Comparison:
     Attributes:
         left: Name of the one.
         right: Name of the other.
-        differences: Every difference.
+        differences: Every difference of the teams.
+        measured: Where evaluators differ: no difference of a treatment, since an experiment measures all
+            arms alike.
         treatment: The declared paths; None where none were declared.
         prompts: Prompts of a sample unit that differ.
         unit: Id of the sample unit.
@@ -62,6 +65,7 @@ class Comparison:
     unit: str
     graphs: tuple[str, str]
     faults: Sequence[str] = ()
+    measured: Sequence[Difference] = ()
 
     @property
     def undeclared(self) -> list[Difference]:
@@ -75,6 +79,7 @@ class Comparison:
             "right": self.right,
             "treatment": self.treatment,
             "differences": [_difference_json(each) for each in self.differences],
+            "measured": [_difference_json(each) for each in self.measured],
             "undeclared": [each.where for each in self.undeclared],
             "unit": self.unit,
             "prompts": [
@@ -131,7 +136,8 @@ async def compare_teams(
         treatment: Paths in which they may differ; None: anything may.
         seed: The root seed of the imagined runs.
     """
-    found = differences(left.topology.normal, right.topology.normal)
+    every = differences(left.topology.normal, right.topology.normal)
+    found = tested(every)
     sample = unit or sample_unit(left.topology, right.topology)
     sides = [await rendered_prompts(team, sample, seed=seed) for team in (left, right) if found]
     changed = frozenset(
@@ -149,6 +155,7 @@ async def compare_teams(
         faults=[
             f"{name}: {side.fault}" for name, side in zip(names, sides, strict=False) if side.fault
         ],
+        measured=[each for each in every if each not in found],
     )
 
 

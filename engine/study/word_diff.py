@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-__all__ = ["Piece", "changed_words", "word_diff"]
+__all__ = ["Piece", "changed_words", "hunks", "word_diff"]
 
 Stretch: TypeAlias = tuple[bool, Sequence[str], Sequence[str]]
 """Whether it is common, and the words of both sides."""
@@ -44,6 +44,27 @@ def word_diff(left: str, right: str) -> list[Piece]:
         else:
             pieces += _changed(one, other)
     return pieces
+
+
+def hunks(left: str, right: str, around: int = 2) -> list[tuple[str, str]]:
+    """The changed lines of both texts, those that lie near each other together.
+
+    Args:
+        left: The one text.
+        right: The other.
+        around: Common lines that are kept before and after a change.
+    """
+    ours, theirs = left.split("\n"), right.split("\n")
+    if _pairs(ours, theirs) > MOST_PAIRS:
+        return [(left, right)]
+    matcher = SequenceMatcher(a=ours, b=theirs, autojunk=False)
+    return [
+        (
+            "\n".join(ours[group[0][1] : group[-1][2]]),
+            "\n".join(theirs[group[0][3] : group[-1][4]]),
+        )
+        for group in matcher.get_grouped_opcodes(around)
+    ]
 
 
 def changed_words(left: str, right: str) -> str:

@@ -21,13 +21,16 @@ from orglab.engine.run.run import Unit
 from orglab.engine.study.comparison import Comparison, compare_teams
 from orglab.engine.study.diff import ABSENT, Difference
 from orglab.engine.study.session import load_team, units_of
-from orglab.engine.study.word_diff import word_diff
-from orglab.results.plain import visible
+from orglab.engine.study.word_diff import changed_words, hunks, word_diff
+from orglab.results.plain import one_line, visible
 
 __all__ = ["GATE", "diff"]
 
 JSON: TypeAlias = Any
 
+_SHORT = 120
+"""Longer texts are told by the words that changed."""
+_LONG = 300
 GATE = 3
 """Exit code: a gate said no."""
 
@@ -55,6 +58,9 @@ def diff(
     format_: Annotated[
         Literal["terminal", "markdown", "json"], typer.Option("--format", help="How to print it.")
     ] = "terminal",
+    full: Annotated[
+        bool, typer.Option("--full", help="At the terminal: prompts whole, long values too.")
+    ] = False,
 ) -> None:
     """Shows every difference of two teams; with --treatment it refuses any other."""
     overrides = overrides_of(sets or [])
@@ -72,7 +78,7 @@ def diff(
     elif format_ == "markdown":
         typer.echo(visible(markdown_of(found)))
     else:
-        _print(Console(), found)
+        _print(Console(), found, full=full)
     if found.undeclared:
         raise typer.Exit(GATE)
 
@@ -84,10 +90,80 @@ def _unit(teams: Sequence[Team], inputs: Sequence[str], units: Path | None) -> U
     return units_of(both, inputs=inputs, units=units)[0]
 
 
-def _print(console: Console, found: Comparison) -> None:
+def _print(console: Console, found: Comparison, *, full: bool) -> None:
     if not found.differences:
         console.print("No differences.", highlight=False)
+        _also_measured(console, found)
         return
+    if full:
+        _whole(console, found)
+    else:
+        _list(console, found)
+    _also_measured(console, found)
+    _verdict(console, found)
+    if not full:
+        _changed_prompts(console, found)
+
+
+def _also_measured(console: Console, found: Comparison) -> None:
+    """Evaluators are the experiment's own: no difference of the teams."""
+    for each in found.measured:
+        console.print(Text("also measured differently: ").append(_line(each)))
+
+
+def _list(console: Console, found: Comparison) -> None:
+    """Every path on a line or two: what it was, what it is."""
+    console.print(Text(visible(f"{found.left} → {found.right}"), style="bold"))
+    strange = {each.where for each in found.undeclared}
+    for each in found.differences:
+        console.print(
+            Text("  ").append(_line(each, "bold red" if each.where in strange else "bold"))
+        )
+
+
+def _line(each: Difference, style: str = "") -> Text:
+    text = Text(visible(each.where), style=style)
+    text.append(f" ({each.kind}): ", style="not bold dim")
+    texts = isinstance(each.left, str) and isinstance(each.right, str)
+    if texts and len(each.left) + len(each.right) > _SHORT:
+        return text.append(
+            one_line(changed_words(each.left, each.right), _LONG), "not bold default"
+        )
+    left, right = (one_line(_shown(side), _LONG // 2) for side in (each.left, each.right))
+    return text.append(f"{left} → {right}", style="not bold default")
+
+
+def _changed_prompts(console: Console, found: Comparison) -> None:
+    """The changed lines of prompts side by side; those that change alike, once."""
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for pair in found.prompts:
+        if pair.left and pair.right:
+            alike.setdefault(tuple(hunks(pair.left, pair.right)), []).append(pair.title)
+    for changes, titles in alike.items():
+        table = Table(
+            title=Text(visible(f"prompt of {'; '.join(titles)}")),
+            title_justify="left",
+            show_lines=True,
+        )
+        for name in (found.left, found.right):
+            table.add_column(Text(visible(name)), overflow="fold", ratio=1)
+        for left, right in changes:
+            table.add_row(_marked(left, right, "right"), _marked(left, right, "left"))
+        console.print(table)
+    for side in ("left", "right"):
+        alone = [
+            pair.title
+            for pair in found.prompts
+            if getattr(pair, side) and not (pair.left and pair.right)
+        ]
+        if alone:
+            words = (
+                f"prompts of {getattr(found, side)} alone: {'; '.join(alone)} (--full shows them)"
+            )
+            console.print(Text(visible(words)))
+
+
+def _whole(console: Console, found: Comparison) -> None:
     title = Text(visible(f"{found.left} | {found.right}"))
     table = Table(title=title, title_justify="left", show_lines=True)
     for name in ("path", "class", found.left, found.right):
@@ -100,7 +176,6 @@ def _print(console: Console, found: Comparison) -> None:
     for pair in found.prompts:
         console.rule(Text(visible(f"prompt of {pair.title}")), align="left")
         console.print(_marked(pair.left, pair.right))
-    _verdict(console, found)
 
 
 def _sides(found: Difference) -> tuple[Text, Text]:

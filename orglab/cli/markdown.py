@@ -28,6 +28,9 @@ def markdown_of(found: Comparison) -> str:
 def _lines(found: Comparison) -> Iterator[str]:
     yield f"# {_text(found.left)} and {_text(found.right)}"
     yield ""
+    for each in found.measured:
+        sides = f"{_cell(each.left)} → {_cell(each.right)}"
+        yield f"Also measured differently: {_text(each.where)}: {sides}\n"
     if not found.differences:
         yield "No differences."
         return

@@ -139,6 +139,39 @@ def test_diff_shows_words_prompts_and_graphs(cli: Cli, files: Path) -> None:
     assert "style n0 stroke" in found["graphs"]["left"]
 
 
+def test_diff_is_short_and_full_on_demand(cli: Cli, files: Path) -> None:
+    """First every path, old and new; then the changed lines of prompts, alike ones once."""
+    many = "".join(f"Rule {at} stands as it is.\\n" for at in range(40))
+    for name, word in (("long.yaml", "old"), ("other.yaml", "new")):
+        text = TEAM.replace("You write well.", f'"{many}The {word} rule.\\n{many}"')
+        (files / name).write_text(text, encoding="utf-8")
+    ended = cli("diff", "long.yaml", "other.yaml").out
+    lines = ended.splitlines()
+    assert lines[0] == "long.yaml → other.yaml"
+    assert lines[1].startswith("  roles.writer.system (prompts): -'old' +'new'")
+    assert "1 difference." in lines[2]
+    assert ended.count("Rule 39 stands") == 2, "once a side"
+    assert "Rule 20 stands" not in ended
+    assert ended.count("prompt of") == 1
+    assert len(lines) < len(cli("diff", "long.yaml", "other.yaml", "--full").out.splitlines())
+
+
+def test_evaluators_are_no_difference_of_teams(cli: Cli, files: Path) -> None:
+    """As where the two are run: they are told apart, and no gate minds them."""
+    text = TEAM.replace("evaluators:", "evaluators: [mtld]\nx-old:")
+    (files / "other.yaml").write_text(text, encoding="utf-8")
+    ended = cli("diff", "free.yaml", "other.yaml", "--treatment", "links")
+    assert ended.code == 0
+    assert "No differences.\nalso measured differently: evaluators" in ended.out
+    page = cli("diff", "free.yaml", "other.yaml", "--format", "markdown").out
+    assert "Also measured differently: evaluators" in page
+    found = json.loads(cli("diff", "free.yaml", "other.yaml", "--format", "json").out)
+    assert found["differences"] == []
+    assert {each["kind"] for each in found["measured"]} == {"evaluation"}
+    ended = cli("run", "free.yaml", "other.yaml", "--units", "units.csv")
+    assert "do not differ" in ended.err
+
+
 HOSTILE = "# Head | `code` <b>*bold*</b> ![x](http://h/i.png) \\\\ _u_ ~~s~~ \\x1b[31m\\u202e"
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orglab.engine.study import word_diff as module
-from orglab.engine.study.word_diff import Piece, changed_words, word_diff
+from orglab.engine.study.word_diff import Piece, changed_words, hunks, word_diff
 
 TEXTS = st.lists(st.sampled_from(["a", "bb", "c.", " ", "\n", "\t", "ü"]), max_size=30).map("".join)
 LONG = " ".join(f"w{number}" for number in range(40))
@@ -104,3 +104,14 @@ def test_long_texts_are_compared_in_bounded_time(word: str | None) -> None:
         right[chance.randrange(40_000)] = "other\n"
     pieces = word_diff("".join(left), "".join(right))
     assert {"left", "right"} <= {piece.kind for piece in pieces}
+
+
+def test_hunks_are_changed_lines_with_two_around() -> None:
+    """Changes that are near stand together; texts that are alike have none."""
+    ours = "\n".join(f"line {at}" for at in range(30))
+    theirs = ours.replace("line 10\n", "line ten\n").replace("line 12\n", "")
+    (one,) = hunks(ours, theirs)
+    assert one[0].split("\n") == [f"line {at}" for at in range(8, 15)]
+    assert one[1].split("\n") == ["line 8", "line 9", "line ten", "line 11", "line 13", "line 14"]
+    assert len(hunks(ours, theirs.replace("line 25", "line"))) == 2
+    assert hunks(ours, ours) == []
