@@ -1,11 +1,12 @@
 """A laboratory for organisations of language-model agents.
 
-Three functions do from Python what the command line does::
+Four functions do from Python what the command line does::
 
     team = orglab.load("team.yaml")
     study = orglab.run(team, inputs={"topic": "small teams"}, seed=1)
     for record in study.records():
         print(record.status, record.answer)
+    orglab.run_experiment("experiment.yaml")  # or a sweep; its report lies in the study's folder
 
 They are loaded when first used, so that a plugin which imports ``orglab.providers.base`` does not
 load the engine.
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orglab.api import Study, check, load, run, run_async
+    from orglab.experiments import run_experiment
 
-__all__ = ["Study", "check", "load", "run", "run_async"]
+__all__ = ["Study", "check", "load", "run", "run_async", "run_experiment"]
 
 
 def __dir__() -> list[str]:
@@ -32,6 +34,10 @@ def __getattr__(name: str) -> object:
         return version("orglab")
     if name not in __all__:
         raise AttributeError(f"module 'orglab' has no attribute {name!r}")
+    if name == "run_experiment":
+        from orglab import experiments
+
+        return experiments.run_experiment
     from orglab import api
 
     return getattr(api, name)

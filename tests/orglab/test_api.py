@@ -127,7 +127,7 @@ async def test_run_async_tells_progress_and_stops(file: Path) -> None:
 
 def test_only_the_documented_names_are_exported() -> None:
     """What ``import orglab`` offers; anything else is an ``AttributeError``."""
-    assert orglab.__all__ == ["Study", "check", "load", "run", "run_async"]
+    assert orglab.__all__ == ["Study", "check", "load", "run", "run_async", "run_experiment"]
     assert all(hasattr(orglab, name) for name in orglab.__all__)
     with pytest.raises(AttributeError, match="nothing"):
         orglab.nothing  # noqa: B018 - looked up for its error

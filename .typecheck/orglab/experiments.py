@@ -1,0 +1,1 @@
+../../orglab/experiments.py
