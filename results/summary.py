@@ -24,8 +24,14 @@ from orglab.results.paid import money_words
 from orglab.results.plain import visible
 from orglab.results.rates import wilson
 from orglab.results.reader import Reader, RunRow
-from orglab.results.report.frozen import current_runs, frozen_plans, planned_keys
+from orglab.results.report.frozen import (
+    current_numbers,
+    current_runs,
+    frozen_plans,
+    planned_keys,
+)
 from orglab.results.served import Drift, drift_words, drifts
+from orglab.results.sweep_plan import SweepPlan, sweep_plan
 
 __all__ = ["ArmFigures", "Measure", "Summary", "summary"]
 
@@ -290,8 +296,11 @@ def summary(places: Sequence[Path], *, everything: bool = False) -> Summary:
 def _read(reader: Reader) -> Iterable[ArmFigures]:
     groups: dict[str, ArmFigures] = {}
     rows = list(reader.runs())
-    current = _current(reader, rows)
+    sweep = sweep_plan(reader)
+    current = current_numbers(reader, sweep.as_experiment) if sweep else _current(reader, rows)
     for row in rows:
+        if sweep is not None and not _is_planned(sweep, row):
+            continue
         new = ArmFigures(label=row.arm, arm=row.arm, study=reader.path)
         group = groups.setdefault(row.arm, new)
         if row.run in current:
@@ -299,10 +308,19 @@ def _read(reader: Reader) -> Iterable[ArmFigures]:
         else:
             group.earlier += 1
     _add_scores(reader, groups, current)
-    order = _arms(reader)
-    return sorted(
-        groups.values(),
-        key=lambda group: order.index(group.arm) if group.arm in order else len(order),
+    arms = list(sweep.by_name) if sweep else _arms(reader)
+    order = {arm: at for at, arm in enumerate(arms)}
+    return sorted(groups.values(), key=lambda group: order.get(group.arm, len(order)))
+
+
+def _is_planned(sweep: SweepPlan, row: RunRow) -> bool:
+    """The run is of a variant, unit and replicate of the sweep's last plan; others count nowhere."""
+    normal = sweep.normal
+    return (
+        row.arm in sweep.by_name
+        and row.unit in sweep.units
+        and row.replicate < normal["replicates"]
+        and row.seed == normal["seed"]
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from orglab.results.jsontext import loads
 from orglab.results.reader import Reader
+from orglab.results.report.frozen import FrozenPlan
 
 __all__ = ["FrozenFactor", "SweepPlan", "arm_of", "is_sweep", "sweep_plan", "sweep_plans"]
 
@@ -105,6 +106,28 @@ class SweepPlan:
     def by_name(self) -> Mapping[str, Mapping[str, JSON]]:
         """The cells by their name."""
         return {cell["name"]: cell for cell in self.cells}
+
+    @cached_property
+    def units(self) -> frozenset[str]:
+        """Ids of the planned units."""
+        return frozenset(self.normal["units"])
+
+    @cached_property
+    def as_experiment(self) -> FrozenPlan:
+        """The plan as tables are read by: its teams are the arms."""
+        normal, taken = self.normal, ("name", "question", "units", "contents", "replicates", "seed")
+        return FrozenPlan(
+            hash=self.hash,
+            added=self.added,
+            normal={
+                **{key: normal[key] for key in taken if key in normal},
+                "arms": {cell["name"]: cell["spec"] for cell in self.cells},
+                "keys": {cell["name"]: cell["key"] for cell in self.cells},
+                "composites": normal["composites"],
+                "analysis": {"primary": normal["analysis"].get("primary", [])},
+                "evaluators": normal["evaluators"],
+            },
+        )
 
     @property
     def runs(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from orglab.results.commit import StoreError
 from orglab.results.reader import Reader, RunRow
+from orglab.results.report.frozen import current_numbers
 from orglab.results.sweep_plan import FrozenFactor, SweepPlan, sweep_plan
 from orglab.results.tables import Column
 
@@ -145,12 +146,13 @@ def _told(row: sqlite3.Row) -> bool:
 
 def _rows(reader: Reader, plan: SweepPlan, keys: Sequence[Key]) -> Iterator[Sequence[JSON]]:
     heads = {name: _head(plan, cell) for name, cell in plan.by_name.items()}
+    current = current_numbers(reader, plan.as_experiment)
     scores = _scores(reader)
     waiting = next(scores, None)
     for row in reader.runs():
         while waiting is not None and waiting[0] < row.run:
             waiting = next(scores, None)
-        if row.arm not in heads:
+        if row.run not in current:
             continue
         own = waiting[1] if waiting is not None and waiting[0] == row.run else {}
         yield [

@@ -13,6 +13,7 @@ from orglab.engine.run.run import Unit
 from orglab.engine.study.design import Experiment
 from orglab.engine.study.sweep_levels import Factor
 from orglab.engine.study.sweep_points import Point
+from orglab.engine.study.units import unit_content
 
 __all__ = ["Cell", "Sweep", "differing", "point_name"]
 
@@ -132,6 +133,7 @@ class Sweep:
                 for cell in self.cells
             ],
             "units": [unit.id for unit in self.units],
+            "contents": {unit.id: unit_content(unit) for unit in self.units},
             "replicates": self.replicates,
             "seed": self.seed,
             "share_prefix": self.share_prefix,

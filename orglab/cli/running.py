@@ -152,9 +152,12 @@ async def _run(
 
 
 def _report(console: Console, tally: Tally, folder: Path, *, table: bool) -> None:
+    others = tally.others
     if table:
-        console.print(summary([folder]))
-    for line in [*_remarks(tally), *_reasons(folder)]:
+        figures = summary([folder])
+        console.print(figures)
+        others -= sum(group.earlier for group in figures.groups)
+    for line in [*_remarks(tally, others, in_figures=table), *_reasons(folder)]:
         console.print(line, markup=False, highlight=False)
     console.print(f"Read the transcripts: orglab show {folder}", markup=False, highlight=False)
 
@@ -198,7 +201,7 @@ def _at_the_budget(budget: Budget) -> str:
     )
 
 
-def _remarks(tally: Tally) -> list[str]:
+def _remarks(tally: Tally, others: int, *, in_figures: bool) -> list[str]:
     lines: list[str] = []
     if tally.kept:
         lines.append(
@@ -215,9 +218,11 @@ def _remarks(tally: Tally) -> list[str]:
         lines.append(
             f"Cut off by an earlier end and asked again: {count(tally.asked_again, 'call')}."
         )
-    if tally.others:
+    if others > 0:
         words = "Also in the figures, of other units, replicates or seeds than this command's: "
-        lines.append(f"{words}{count(tally.others, 'run')}.")
+        if not in_figures:
+            words = "Also in the study, not of this plan and in no figure: "
+        lines.append(f"{words}{count(others, 'run')}.")
     if tally.budget is not None and tally.budget.reached:
         lines.append(_at_the_budget(tally.budget))
     if tally.interrupted:

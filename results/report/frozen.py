@@ -17,6 +17,7 @@ __all__ = [
     "FrozenPlan",
     "PlanChange",
     "comparisons",
+    "current_numbers",
     "current_runs",
     "frozen_plans",
     "plan_changes",
@@ -39,7 +40,8 @@ class FrozenPlan:
     Attributes:
         hash: Its hash.
         added: When it was frozen (UTC, ISO 8601).
-        normal: The plan as plain data.
+        normal: The plan as plain data; ``keys`` tells what runs of an arm are known by, where that
+            is not the arm's name.
     """
 
     hash: str
@@ -127,18 +129,41 @@ def current_runs(
         keys: Its runs.
         rows: Runs of the study with the plan's seed.
     """
-    contents = plan.normal.get("contents")
-    if contents is None:
+    ids = _planned_ids(plan, keys)
+    if ids is None:
         found = {(row.arm, row.unit, row.replicate): row for row in rows}
         return {key: found[key] for key in keys if key in found}
     known = {row.id: row for row in rows}
+    return {key: known[each] for key, each in ids.items() if each in known}
+
+
+def current_numbers(reader: Reader, plan: FrozenPlan) -> set[int]:
+    """The numbers in the file of the runs of ``current_runs``, found without reading the runs."""
+    keys = list(planned_keys(plan))
+    ids = _planned_ids(plan, keys)
+    sql = "SELECT run, id, arm, unit, replicate FROM runs WHERE seed=? ORDER BY run"
+    rows = reader.rows(sql, (plan.normal["seed"],))
+    if ids is None:
+        wanted = set(keys)
+        latest = {(row["arm"], row["unit"], row["replicate"]): row["run"] for row in rows}
+        return {run for key, run in latest.items() if key in wanted}
+    planned = set(ids.values())
+    return {row["run"] for row in rows if row["id"] in planned}
+
+
+def _planned_ids(plan: FrozenPlan, keys: Sequence[Key]) -> dict[Key, str] | None:
+    """The ids of the runs of units as they are now; None where the plan holds no contents."""
+    contents, own = plan.normal.get("contents"), plan.normal.get("keys", {})
+    if contents is None:
+        return None
     arms, seed = plan.normal["arms"], plan.normal["seed"]
-    ids = {
-        (arm, unit, replicate): run_id(arms[arm], unit, contents[unit], replicate, seed, arm)
+    return {
+        (arm, unit, replicate): run_id(
+            arms[arm], unit, contents[unit], replicate, seed, own.get(arm, arm)
+        )
         for arm, unit, replicate in keys
         if unit in contents
     }
-    return {key: known[each] for key, each in ids.items() if each in known}
 
 
 def comparisons(reader: Reader) -> dict[str, Mapping[str, JSON]]:

@@ -15,7 +15,6 @@ from orglab.results.reader import Reader
 from orglab.results.report.costs import Costs, read_costs
 from orglab.results.report.data import Tables, read_tables
 from orglab.results.report.findings import Progress, progress_of
-from orglab.results.report.frozen import FrozenPlan
 from orglab.results.report.sweep_analysis import (
     Axis,
     FrontRow,
@@ -29,6 +28,7 @@ from orglab.results.report.sweep_analysis import (
     trends_of,
     variants_of,
 )
+from orglab.results.report.wording import amount
 from orglab.results.statistics.arrays import Floats
 from orglab.results.statistics.cells import unit_means
 from orglab.results.statistics.factors import Design
@@ -159,28 +159,12 @@ def read_sweep_findings(place: Path) -> SweepFindings:
         if not plans:
             raise StoreError(f"{reader.path} is no sweep")
         plan = plans[-1]
-        tables = read_tables(reader, _as_experiment(plan))
+        tables = read_tables(reader, plan.as_experiment)
         costs = read_costs(reader, tables, [cell["name"] for cell in plan.cells])
         chosen = _outcomes(reader, plan, tables)
         changes = list(_changes(reader, plans))
         meta = reader.meta()
     return _Reading(plan, tables, chosen).findings(costs, changes, meta)
-
-
-def _as_experiment(plan: SweepPlan) -> FrozenPlan:
-    """The plan as the tables are read by: its teams are the arms."""
-    normal = plan.normal
-    return FrozenPlan(
-        hash=plan.hash,
-        added=plan.added,
-        normal={
-            **{key: normal[key] for key in ("name", "question", "units", "replicates", "seed")},
-            "arms": {cell["name"]: cell["spec"] for cell in plan.cells},
-            "composites": normal["composites"],
-            "analysis": {"primary": normal["analysis"].get("primary", [])},
-            "evaluators": normal["evaluators"],
-        },
-    )
 
 
 # --- which outcomes ------------------------------------------------------------------------------
@@ -234,6 +218,9 @@ def _told(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[tup
     for part, what in (("points", "variants"), ("units", "units")):
         if before[part] != after[part]:
             yield f"{what}: {len(before[part])}, then {len(after[part])}", False
+    old, new = before.get("contents", {}), after.get("contents", {})
+    if edited := sum(old[unit] != new[unit] for unit in old.keys() & new.keys()):
+        yield f"{amount(edited, 'unit')} edited under the same id", False
     if before["replicates"] != after["replicates"]:
         yield f"replicates: {before['replicates']}, then {after['replicates']}", False
     for part in ("analysis", "composites", "evaluators", "read"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from orglab.results.report.blocks import (
     Block,
@@ -15,7 +15,7 @@ from orglab.results.report.blocks import (
     Section,
     Table,
 )
-from orglab.results.report.data import NOT_RUN
+from orglab.results.report.data import NOT_RUN, Tables
 from orglab.results.report.figures.forest import ForestGroup, ForestRow, forest
 from orglab.results.report.figures.pareto import ParetoMark, pareto_figure
 from orglab.results.report.sweep_analysis import FrontRow, MainEffect, VariantRow
@@ -276,18 +276,27 @@ def _front_table(findings: SweepFindings, rows: Sequence[FrontRow], ranks: dict[
 # --- how it went ---------------------------------------------------------------------------------
 
 
+def _outside(tables: Tables) -> Iterator[str]:
+    """Runs of the study that count nowhere."""
+    if others := tables.outside - tables.earlier:
+        yield (
+            f"{amount(others, 'run')} of the study, of values, units or replicates "
+            "that the last plan does not have, count nowhere."
+        )
+    if tables.earlier:
+        yield (
+            f"{amount(tables.earlier, 'run')} of the study, of an earlier content of their unit, "
+            "which was edited under the same id, count nowhere."
+        )
+
+
 def conduct_part(findings: SweepFindings) -> Section:
     """Runs by how they ended, missing figures, changes of plan."""
     blocks: list[Block] = [Bullets(items=_statuses(findings))]
     unfinished = _unfinished(findings)
     if unfinished is not None:
         blocks.append(unfinished)
-    if findings.tables.outside:
-        words = (
-            f"{amount(findings.tables.outside, 'run')} of the study, of values, units or replicates "
-            "that the last plan does not have, count nowhere."
-        )
-        blocks.append(Paragraph(text=words))
+    blocks += [Paragraph(text=words) for words in _outside(findings.tables)]
     changes = [
         f"{change.added}, after {amount(change.ended, 'run')} had ended: {change.words or 'nothing of note'}"
         for change in findings.changes

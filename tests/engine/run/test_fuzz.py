@@ -290,7 +290,7 @@ def counts_agree(outcome: Outcome) -> None:
     assert sorted(posted) == sorted(names)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(max(240, TEAMS // 5))
 async def test_random_teams(build: Callable[..., Any]) -> None:
     """Same spec, unit, seed and replies give the same events, whatever the delays or crashes."""
     sound = ends = 0
