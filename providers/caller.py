@@ -29,7 +29,7 @@ from orglab.providers.retry_policy import GiveUp, RetryPolicy
 __all__ = ["HOSTED_TIMEOUT_SECONDS", "Before", "Caller", "LimitChange", "Lines"]
 
 Before: TypeAlias = Callable[[int], Awaitable[None]]
-"""Awaited right before each attempt with the number of attempts cut so far."""
+"""Awaited for each attempt with the number of attempts cut so far."""
 
 HOSTED_TIMEOUT_SECONDS = 600.0
 """After this an attempt is given up, where the spec says nothing: no server may hang a study."""
@@ -136,7 +136,11 @@ class Caller:
         self._plain = line is None and rates is None and not faults
 
     async def call(
-        self, request: Request, before: Before, faults: Mapping[str, float] = _NO_FAULTS
+        self,
+        request: Request,
+        before: Before,
+        faults: Mapping[str, float] = _NO_FAULTS,
+        reserve: Before | None = None,
     ) -> Completion:
         """Waits for its turn, asks, and asks again what waiting cures.
 
@@ -145,6 +149,8 @@ class Caller:
             before: Awaited before each attempt, when its turn has come. What it raises goes
                 through at once, and the attempt is not made.
             faults: Rates of planted faults of the role that speaks, added to the model's.
+            reserve: Awaited before an attempt stands in line. It may wait for other calls to end,
+                which need the places of that line.
 
         Returns:
             The reply. ``service_seconds`` is the time of the attempt that was answered,
@@ -154,7 +160,7 @@ class Caller:
             ProviderError: The last attempt gave no answer, or a fault that no waiting cures.
         """
         if self._plain and not faults:
-            return await self._called_plainly(request, before)
+            return await self._called_plainly(request, before, reserve)
         async with self._slots:
             call = _Call(
                 request=request,
@@ -162,22 +168,28 @@ class Caller:
                 asked=asyncio.get_running_loop().time(),
             )
             while True:
-                completion = await self._attempt(call, before)
+                completion = await self._attempt(call, before, reserve)
                 if completion is not None:
                     return completion
                 await asyncio.sleep(call.pause)
 
     # --- a model in this process -------------------------------------------------------------
 
-    async def _called_plainly(self, request: Request, before: Before) -> Completion:
+    async def _called_plainly(
+        self, request: Request, before: Before, reserve: Before | None
+    ) -> Completion:
         slots = self._slots
         if not slots.locked():
             async with slots:
+                if reserve is not None:
+                    await reserve(0)
                 await before(0)
                 return await self._asked(request)
         clock = asyncio.get_running_loop().time
         came = clock()
         async with slots:
+            if reserve is not None:
+                await reserve(0)
             waited = clock() - came
             await before(0)
             try:
@@ -201,10 +213,14 @@ class Caller:
 
     # --- a model whose calls are limited, or may be asked again ------------------------------
 
-    async def _attempt(self, call: _Call, before: Before) -> Completion | None:
+    async def _attempt(
+        self, call: _Call, before: Before, reserve: Before | None
+    ) -> Completion | None:
         """One attempt; None where it is to be made again."""
         call.attempt += 1
         call.pause = 0.0
+        if reserve is not None:
+            await reserve(call.cut)
         planted = call.planted.before(call.attempt)
         if planted is not None:
             await before(call.cut)
@@ -318,6 +334,7 @@ def _sum(one: TokenUsage | None, other: TokenUsage | None) -> TokenUsage | None:
         output=one.output + other.output,
         cached_input=one.cached_input + other.cached_input,
         reasoning=one.reasoning + other.reasoning,
+        cache_write=one.cache_write + other.cache_write,
     )
 
 

@@ -52,6 +52,16 @@ class Journal(Protocol):
     def recorded(self, position: str) -> Entry | None:
         """The durable entry at ``position`` that an earlier process left, or None."""
 
+    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
+        """Sets money aside for a request that is to be made; nothing durable.
+
+        It may wait for other calls to end, so nothing that they need may be held meanwhile.
+
+        Args:
+            position: Where the call stands.
+            what: What ``begin`` will be told of the request.
+        """
+
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
         """Says that a call is about to be made; durable when it returns."""
 
@@ -97,6 +107,9 @@ class MemoryJournal:
     def recorded(self, position: str) -> Entry | None:
         """The entry at ``position``, or None."""
         return self.entries.get(position)
+
+    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
+        """Nothing: there is no budget."""
 
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:  # noqa: ARG002 - the protocol's
         """Notes that a call is about to be made."""

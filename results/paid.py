@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from orglab.results.figures_text import count, dollars, unreal
 from orglab.results.spending import Spending, spending
 
-__all__ = ["Unpaid", "cut_words", "money_words", "unpaid"]
+__all__ = ["Unpaid", "cut_words", "money_words", "uncounted_words", "unpaid"]
 
 
 class _Rows(Protocol):
@@ -52,13 +52,15 @@ def money_words(study: _Rows) -> list[str]:
         if number
     ]
     costs = spent.paid_usd or spent.unpriced or free.shared_usd or free.kept_usd
-    if spent.cut or (taken and costs):
+    if spent.cut or spent.uncounted_usd or (taken and costs):
         known = None if spent.unpriced else spent.paid_usd
         lines.append(f"Paid{_unreal(study, spent)}: {dollars(known, spent.paid_usd)}.")
     if taken and costs:
         lines.append(f"Not paid again: {', '.join(taken)}.")
     if spent.cut:
         lines.append(cut_words(spent))
+    if spent.uncounted_usd:
+        lines.append(uncounted_words(spent))
     return lines
 
 
@@ -71,6 +73,14 @@ def _unreal(study: _Rows, spent: Spending) -> str:
 
 def _worth(usd: float) -> str:
     return f" ({dollars(usd)})" if usd else ""
+
+
+def uncounted_words(spent: Spending) -> str:
+    """What is known of replies with which no count of tokens came."""
+    return (
+        "Replies came without a count of tokens: they can have cost at most "
+        f"{dollars(spent.uncounted_usd)} more."
+    )
 
 
 def cut_words(spent: Spending) -> str:

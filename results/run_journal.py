@@ -11,6 +11,7 @@ from orglab.results.journal import Entry, JournalError
 from orglab.results.jsontext import dumps
 from orglab.results.records import Event, RunStatus
 from orglab.results.rows import BlobKeeper, entry_row, event_row
+from orglab.results.spending import was_answered
 
 __all__ = ["Earlier", "RunJournal", "Tally"]
 
@@ -94,7 +95,7 @@ class Tally:
         self.tokens_output += usage.get("output", 0)
         self.priced_usd += cost or 0.0
         # A call without an answer is not known to be billed.
-        answered = body.get("error") is None or any(usage.values())
+        answered = was_answered(body)
         self.unpriced += cost is None and answered
         self.service_seconds += body.get("service_seconds", 0.0)
         self.waiting_seconds += body.get("waiting_seconds", 0.0)
@@ -148,6 +149,9 @@ class RunJournal:
     def earlier(self) -> Mapping[str, Entry]:
         """The durable entries that earlier processes left, by position."""
         return self._earlier.entries
+
+    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
+        """Nothing: the store holds no budget."""
 
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
         """Says that a call is about to be made; durable when it returns.

@@ -9,9 +9,21 @@ from typing import Any, Protocol, TypeAlias
 
 from orglab.results.jsontext import loads
 
-__all__ = ["CutCall", "Spending", "spending"]
+__all__ = ["ANSWERED", "CutCall", "Spending", "spending", "was_answered"]
 
 JSON: TypeAlias = Any
+
+_REFUSED, _UNREADABLE = "refusal", "unreadable reply"
+ANSWERED = f"""(error IS NULL OR error = '{_REFUSED}' OR error LIKE '{_UNREADABLE}%'
+  OR tokens_input + tokens_output > 0)"""
+"""Of a row of ``calls``, in SQL: a reply came, or the server counted tokens: it may be billed."""
+
+
+def was_answered(body: Mapping[str, JSON]) -> bool:
+    """``ANSWERED`` of the body of a call's entry."""
+    kind = str((body.get("error") or {}).get("kind", ""))
+    replied = body.get("error") is None or kind == _REFUSED or kind.startswith(_UNREADABLE)
+    return replied or any((body.get("usage") or {}).values())
 
 
 class _Rows(Protocol):
@@ -50,11 +62,14 @@ class Spending:
     Attributes:
         paid_usd: US dollars of the replies kept, those put aside included, whose price is known.
         unpriced: Replies whose price is unknown.
+        uncounted_usd: The most US dollars that answered calls can have cost of which the server
+            counted no tokens, as far as that is known.
         cut: Calls of which requests were cut.
     """
 
     paid_usd: float
     unpriced: int
+    uncounted_usd: float
     cut: Sequence[CutCall]
 
     @property
@@ -62,15 +77,25 @@ class Spending:
         """The most US dollars that cut requests can have cost, as far as that is known."""
         return sum(call.reserved_usd or 0.0 for call in self.cut)
 
+    @property
+    def unknown_usd(self) -> float:
+        """The most US dollars that may have been billed beyond what was paid, as far as known."""
+        return self.uncounted_usd + self.reserved_usd
+
 
 def spending(study: _Rows) -> Spending:
     """What a study has cost, of a ``Reader`` or an open ``Store``."""
-    paid = """SELECT TOTAL(cost_usd) AS usd, TOTAL(cost_usd IS NULL AND
-              (error IS NULL OR tokens_input + tokens_output > 0)) AS unpriced
-              FROM calls WHERE attempts > 0"""
+    paid = f"""SELECT TOTAL(cost_usd) AS usd, TOTAL(cost_usd IS NULL AND {ANSWERED}) AS unpriced,
+              TOTAL(CASE WHEN cut = 0 THEN reserved_usd END) AS uncounted
+              FROM calls WHERE attempts > 0"""  # noqa: S608 - constants of ours
     (row,) = study.rows(paid)
     cut = [*_broken_off(study), *_killed(study)]
-    return Spending(paid_usd=row["usd"], unpriced=int(row["unpriced"]), cut=cut)
+    return Spending(
+        paid_usd=row["usd"],
+        unpriced=int(row["unpriced"]),
+        uncounted_usd=row["uncounted"],
+        cut=cut,
+    )
 
 
 def _broken_off(study: _Rows) -> Iterator[CutCall]:

@@ -29,17 +29,26 @@ class Spent:
     Attributes:
         tokens: Tokens read and written.
         cost_usd: US dollars, of calls whose price is known.
+        doubt_usd: US dollars that may have been billed beyond that: of requests that were cut, or
+            answered without a count of tokens.
         seconds: Seconds of service, of waiting and of tools, as recorded.
     """
 
     tokens: int = 0
     cost_usd: float = 0.0
+    doubt_usd: float = 0.0
     seconds: float = 0.0
+
+    @property
+    def most_usd(self) -> float:
+        """US dollars: the most that it can have cost. Limits are held against it."""
+        return self.cost_usd + self.doubt_usd
 
     def add(self, other: Spent) -> None:
         """Adds what was used one after the other."""
         self.tokens += other.tokens
         self.cost_usd += other.cost_usd
+        self.doubt_usd += other.doubt_usd
         self.seconds += other.seconds
 
 
@@ -84,7 +93,7 @@ class Meter:
             US dollars; infinite where no limit is set; -1 for a turn whose first call does not fit.
         """
         limit = self._limits.cost_usd
-        left = float("inf") if limit is None else limit - self.spent.cost_usd
+        left = float("inf") if limit is None else limit - self.spent.most_usd
         admitted: list[bool] = []
         for most in first:
             fits = most <= left + ROUNDING and all(admitted)
@@ -126,6 +135,7 @@ class Meter:
             self.turns += 1
             self.spent.tokens += spent.tokens
             self.spent.cost_usd += spent.cost_usd
+            self.spent.doubt_usd += spent.doubt_usd
             longest = max(longest, spent.seconds)
         self.spent.seconds += longest
 
@@ -134,6 +144,6 @@ class Meter:
         if limits.tokens is not None:
             yield "tokens", limits.tokens, spent.tokens + own.tokens
         if limits.cost_usd is not None:
-            yield "cost_usd", limits.cost_usd, spent.cost_usd + own.cost_usd
+            yield "cost_usd", limits.cost_usd, spent.most_usd + own.most_usd
         if limits.seconds is not None:
             yield "seconds", limits.seconds, spent.seconds + own.seconds

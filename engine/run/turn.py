@@ -44,6 +44,7 @@ __all__ = [
     "Turn",
     "TurnFailed",
     "TurnRunner",
+    "in_doubt",
     "may_be_shared",
 ]
 
@@ -125,6 +126,63 @@ class Sharing(Protocol):
         """Ends a claim: the body of the entry, now durable, or None."""
 
 
+@dataclass(slots=True)
+class _Requests:
+    """Tells the journal of the requests of one call. Those that follow no cut one are one with it."""
+
+    journal: Journal
+    position: str
+    identity: str
+    copy: str
+    most: float | None
+    _reserved: int = -1
+    _begun: int = -1
+
+    async def reserve(self, cut: int) -> None:
+        """Has money set aside for the next request, where so many were cut."""
+        if self.most != 0.0 and cut > self._reserved:
+            await self.journal.reserve(self.position, self._what(cut))
+            self._reserved = cut
+
+    async def begin(self, cut: int) -> None:
+        """Says that the next request is sent now."""
+        if cut > self._begun:
+            await self.journal.begin(self.position, self._what(cut))
+            self._begun = cut
+
+    @property
+    def sent(self) -> int:
+        """How many requests were begun: all but the last one were cut."""
+        return self._begun + 1
+
+    def _what(self, cut: int) -> dict[str, JSON]:
+        what: dict[str, JSON] = {"identity": self.identity, "copy": self.copy}
+        if self.most != 0.0:
+            what["reserved"] = self.most
+        if cut:
+            what["cut"] = cut
+        return what
+
+
+def in_doubt(most: float | None, *, cut: int, answered: bool, cost: float | None) -> float | None:
+    """US dollars that a call may have cost beyond what is known; None where that is unknown, or nothing.
+
+    A request that was cut, or answered without a count of tokens, may have cost the most that it
+    can. What the server had counted of cut requests is in ``cost`` already, and is not in doubt.
+
+    Args:
+        most: The most that one request can cost; None: unknown.
+        cut: How many requests were cut.
+        answered: Whether another one was answered.
+        cost: What is known to have been billed; None: unknown.
+    """
+    requests = cut + (answered and cost is None)
+    if not requests or most is None:
+        return None
+    counted_of_cut = max(0.0, (cost or 0.0) - most * answered)
+    return max(0.0, most * requests - counted_of_cut)
+
+
 def may_be_shared(body: Mapping[str, JSON]) -> bool:
     """Whether a call's entry is an answer: no failure, no refusal, nothing cut or unreadable."""
     whole = body["error"] is None and body["stop"] in ("stop", "tool_calls")
@@ -188,7 +246,7 @@ class TurnRunner:
     async def _ask(self, turn: Turn) -> tuple[Completion, Reading | None]:
         """Asks once; the reading is None where the reply asks for tools."""
         self.meter.before_call(turn.spent)
-        if turn.spent.cost_usd + self._most_bounded(turn) > turn.allowance + ROUNDING:
+        if turn.spent.most_usd + self._most_bounded(turn) > turn.allowance + ROUNDING:
             raise LimitReached("cost_usd")
         base = turn.first if turn.step == 0 and turn.first else self._content(turn)
         identity = self.counter.identity(base, turn.rank, [content for content, _ in turn.calls])
@@ -265,8 +323,9 @@ class TurnRunner:
         body["reasoning"] = completion.reasoning or (reading.reasoning if reading else "")
         body["read"] = reading.record() if reading else {}
         body["error"] = fault
-        if completion.cut:
-            body["reserved_usd"] = None if most is None else most * completion.cut
+        body["reserved_usd"] = in_doubt(
+            most, cut=completion.cut, answered=reading is not None, cost=body["cost_usd"]
+        )
         entry = Entry(position=position, kind="call", identity=request.identity, body=body)
         await self.journal.keep(entry)
         return entry, completion, reading
@@ -275,22 +334,10 @@ class TurnRunner:
         self, turn: Turn, request: Request, position: str, most: float | None
     ) -> tuple[Completion, dict[str, JSON] | None]:
         """The reply, or an empty one and the fault."""
-        begun = -1
-
-        async def before(cut: int) -> None:
-            nonlocal begun
-            if cut <= begun:
-                return
-            what: dict[str, JSON] = {"identity": request.identity, "copy": turn.copy.name}
-            if most != 0.0:
-                what["reserved"] = most
-            if cut:
-                what["cut"] = cut
-            await self.journal.begin(position, what)
-            begun = cut
-
+        told = _Requests(self.journal, position, request.identity, turn.copy.name, most)
         try:
-            call = turn.seat.caller.call(request, before, turn.copy.role.faults)
+            caller = turn.seat.caller
+            call = caller.call(request, told.begin, turn.copy.role.faults, told.reserve)
             return _storable(await call), None
         except ProviderError as error:
             return _of_error(error), {"kind": error.kind, "message": _told(turn, error)}
@@ -298,7 +345,9 @@ class TurnRunner:
             raise
         except Exception as crash:  # noqa: BLE001 - a plugin may raise anything; it fails the turn
             words = f"{type(crash).__name__}: {crash}"
-            return Completion(), {"kind": "fault of the provider", "message": words}
+            sent = 0 if turn.seat.provider.free else told.sent  # what it may have cost nobody knows
+            lost = Completion(attempts=max(1, told.sent), cut=sent)
+            return lost, {"kind": "fault of the provider", "message": words}
 
     def _body(self, turn: Turn, request: Request, completion: Completion) -> dict[str, JSON]:
         return {
@@ -322,6 +371,7 @@ class TurnRunner:
         body, spent = entry.body, turn.spent
         spent.tokens += body["usage"]["input"] + body["usage"]["output"]
         spent.cost_usd += body["cost_usd"] or 0.0
+        spent.doubt_usd += body.get("reserved_usd") or 0.0
         spent.seconds += body["service_seconds"] + body["waiting_seconds"]
         if body["error"]:
             raise TurnFailed(body["error"]["kind"], body["error"]["message"])

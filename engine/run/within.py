@@ -105,10 +105,16 @@ class InnerJournal:
         """What the journal holds at ``position``."""
         return self._journal.recorded(f"{self._at}.{position}")
 
+    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
+        """Sets money aside for a request that is to be made."""
+        await self._journal.reserve(f"{self._at}.{position}", self._named(what))
+
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
         """Says that a call is about to be made."""
-        copy = self._names.by_copy(what["copy"])
-        await self._journal.begin(f"{self._at}.{position}", {**what, "copy": copy})
+        await self._journal.begin(f"{self._at}.{position}", self._named(what))
+
+    def _named(self, what: Mapping[str, JSON]) -> dict[str, JSON]:
+        return {**what, "copy": self._names.by_copy(what["copy"])}
 
     async def keep(self, entry: Entry) -> None:
         """Keeps an entry under its name in the run around it."""

@@ -280,7 +280,7 @@ def _budget(limit: float | None, store: Store) -> Budget | None:
     if limit is None:
         return None
     before = spending(store)
-    return Budget(limit=limit, spent=before.paid_usd, unknown=before.reserved_usd)
+    return Budget(limit=limit, spent=before.paid_usd, unknown=before.unknown_usd)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,8 +26,8 @@ class Budget:
     Attributes:
         limit: US dollars; infinite: none.
         spent: US dollars of kept replies.
-        unknown: US dollars reserved for requests that were cut: what they really cost is unknown, and
-            counts as the most it can be.
+        unknown: US dollars reserved for requests that were cut or answered without a count: what they
+            really cost is unknown, and counts as the most it can be.
         reached: A call did not fit any more.
     """
 
@@ -67,10 +67,17 @@ class Budget:
         self.unknown += reserved
         self._wake()
 
-    def settle(self, reserved: float, cost: float) -> None:
-        """Ends a request with what it did cost."""
+    def settle(self, reserved: float, cost: float, unknown: float = 0.0) -> None:
+        """Ends a request with what it did cost, and what the whole call may have cost beyond.
+
+        Args:
+            reserved: What was reserved for the request.
+            cost: What is known to be billed.
+            unknown: What stays in doubt; less than 0 where ``cost`` has what a ``cut`` took before.
+        """
         self._end(reserved)
         self.spent += cost
+        self.unknown = max(0.0, self.unknown + unknown)
         self._wake()
 
     def _end(self, reserved: float) -> None:

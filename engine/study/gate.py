@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from orglab.engine.study.budget import Budget, BudgetReached
@@ -14,6 +15,23 @@ from orglab.results.records import Event
 __all__ = ["Gate", "Interrupted"]
 
 JSON: TypeAlias = Any
+
+
+@dataclass(kw_only=True, slots=True)
+class _Held:
+    """Money of a call under way.
+
+    Attributes:
+        lost: US dollars of its requests that were cut.
+        most: US dollars reserved for the next one.
+        task: Who makes the call.
+        sent: The request for which it is reserved has begun.
+    """
+
+    lost: float
+    most: float
+    task: asyncio.Task[Any] | None
+    sent: bool = False
 
 
 class Gate:
@@ -31,8 +49,20 @@ class Gate:
         self._journal = journal
         self._stopping = stopping
         self._budget = budget
-        self._reserved: dict[str, tuple[int, float]] = {}
+        self._held: dict[str, _Held] = {}
         self._callers: set[asyncio.Task[Any]] = set()
+
+    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
+        """Reserves the most that a call's next request can cost; the one before was cut.
+
+        Raises:
+            Interrupted: The user has said stop, or the budget is reached.
+        """
+        if self._stopping():
+            raise Interrupted(position)
+        self._meet()
+        if self._budget is not None:
+            await self._reserve(self._budget, position, what.get("reserved") or 0.0)
 
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
         """Begins a call, or sends it once more after a request that was cut.
@@ -41,37 +71,60 @@ class Gate:
             Interrupted: The user has said stop, or the budget is reached.
         """
         if self._stopping():
+            self._give_back(position)
             raise Interrupted(position)
+        self._meet()
+        if self._budget is not None:
+            held = self._held.get(position)
+            if held is None or held.sent:
+                await self._reserve(self._budget, position, what.get("reserved") or 0.0)
+            self._held[position].sent = True
+        await self._journal.begin(position, what)
+
+    def _meet(self) -> None:
         task = asyncio.current_task()
         if task is not None:
             self._callers.add(task)
-        if self._budget is not None:
-            await self._reserve(self._budget, position, what.get("reserved") or 0.0)
-        await self._journal.begin(position, what)
 
     async def _reserve(self, budget: Budget, position: str, most: float) -> None:
-        requests, before = self._reserved.pop(position, (0, 0.0))
-        if requests:  # the one before was cut
-            budget.cut(before)
+        lost, before = 0.0, self._held.pop(position, None)
+        if before is not None:
+            lost = before.lost + before.most
+            budget.cut(before.most)
         try:
             await budget.reserve(most)
         except BudgetReached as reached:
             raise Interrupted(position) from reached
+        self._held[position] = _Held(lost=lost, most=most, task=asyncio.current_task())
         if self._stopping():
-            budget.settle(most, 0.0)
+            self._give_back(position)
             raise Interrupted(position)
-        self._reserved[position] = (requests + 1, most)
+
+    def _give_back(self, position: str) -> None:
+        """Ends a reservation of which nothing was sent."""
+        held = self._held.get(position)
+        if self._budget is not None and held is not None and not held.sent:
+            del self._held[position]
+            self._budget.settle(held.most, 0.0)
 
     async def settle(self) -> None:
         """Waits for the turns beside the one that ended the run, so that their replies are kept."""
         task = asyncio.current_task()
+        for position, held in list(self._held.items()):
+            if held.task is None or held.task is task or held.task.done():
+                self._lose(position)  # the others may be waiting for this money
         others = [each for each in self._callers if each is not task]
         if others:
             await asyncio.wait(others)
-        if self._budget is not None:
-            for _, most in self._reserved.values():  # sent, and no reply was kept
-                self._budget.cut(most)
-        self._reserved.clear()
+        for position in list(self._held):
+            self._lose(position)
+
+    def _lose(self, position: str) -> None:
+        """No reply was kept: what was sent may have been billed."""
+        self._give_back(position)
+        held = self._held.pop(position, None)
+        if self._budget is not None and held is not None:
+            self._budget.cut(held.most)
 
     def recorded(self, position: str) -> Entry | None:
         """What the journal holds at ``position``."""
@@ -80,15 +133,11 @@ class Gate:
     async def keep(self, entry: Entry) -> None:
         """Keeps an entry, and settles what was reserved for it."""
         await self._journal.keep(entry)
-        if self._budget is None or entry.position not in self._reserved:
+        held = self._held.pop(entry.position, None)
+        if self._budget is None or held is None:
             return
-        requests, most = self._reserved.pop(entry.position)
-        body = entry.body
-        answered_at_unknown_cost = body["error"] is None and body["cost_usd"] is None
-        if body["cut"] == requests or answered_at_unknown_cost:
-            self._budget.cut(most)
-        else:
-            self._budget.settle(most, body["cost_usd"] or 0.0)
+        unknown = (entry.body["reserved_usd"] or 0.0) - held.lost
+        self._budget.settle(held.most, entry.body["cost_usd"] or 0.0, unknown)
 
     def emit(self, events: Sequence[Event]) -> None:
         """Adds events."""

@@ -130,6 +130,7 @@ class StudyPlan:
                 "paid_usd": spent.paid_usd,
                 "replies_of_unknown_price": spent.unpriced,
                 "reserved_usd_for_cut_requests": spent.reserved_usd,
+                "reserved_usd_for_uncounted_replies": spent.uncounted_usd,
             }
             if spent
             else None,

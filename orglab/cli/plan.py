@@ -259,6 +259,10 @@ def _study_notes(study: StudyPlan) -> Iterator[str]:
         cut = sum(call.requests for call in spent.cut)
         if cut:
             words += f"; {count(cut, 'request')} cut, at most {dollars(spent.reserved_usd)} more"
+        if spent.uncounted_usd:
+            words += (
+                f"; of replies without a count of tokens at most {dollars(spent.uncounted_usd)}"
+            )
         yield visible(words + ".")
     if study.shares is not None:
         full, made = study.shares

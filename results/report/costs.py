@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from orglab.results.reader import Reader
 from orglab.results.report.data import Tables
+from orglab.results.spending import ANSWERED
 
 __all__ = ["JUDGING", "ArmCosts", "Costs", "Use", "read_costs"]
 
@@ -138,10 +139,10 @@ class Costs:
         return self.total.shared_calls > self.total.kept_calls
 
 
-_SQL = """
+_SQL = f"""
 SELECT run, role, purpose='judge' AS judging, superseded>0 AS aside,
   COUNT(*) AS calls, SUM(tokens_input+tokens_output) AS tokens, TOTAL(cost_usd) AS usd,
-  SUM(cost_usd IS NULL AND (error IS NULL OR tokens_input+tokens_output>0)) AS unpriced,
+  SUM(cost_usd IS NULL AND {ANSWERED}) AS unpriced,
   TOTAL(service_seconds+waiting_seconds) AS seconds,
   SUM(shared) AS shared_calls, SUM(shared*(tokens_input+tokens_output)) AS shared_tokens,
   TOTAL(shared*cost_usd) AS shared_usd, SUM(kept) AS kept_calls,
@@ -150,7 +151,7 @@ SELECT run, role, purpose='judge' AS judging, superseded>0 AS aside,
 FROM (SELECT *, attempts=0 AND error IS NULL AS shared,
   attempts=0 AND error IS NULL AND json_extract(reply, '$.kept') IS NOT NULL AS kept FROM calls)
 GROUP BY run, role, judging, aside ORDER BY run, role
-"""
+"""  # noqa: S608 - constants of ours
 
 
 def read_costs(reader: Reader, tables: Tables, arms: Sequence[str]) -> Costs:

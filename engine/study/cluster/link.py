@@ -99,6 +99,7 @@ class Link:
             "keep": self._keep,
             "leave": lambda _, *what: self._held.leave(*what),
             "left": self._left,
+            "money": self._money,
             "pause": lambda _, *what: self._held.pause(*what),
             "publish": self._publish,
             "reserve": self._reserve,
@@ -217,6 +218,12 @@ class Link:
     ) -> None:
         if handed := self._run(number, run, events):
             self._later(number, handed.gate.begin(position, what), handed)
+
+    def _money(
+        self, number: int, run: int, events: JSON, position: str, what: Mapping[str, JSON]
+    ) -> None:
+        if handed := self._run(number, run, events):
+            self._later(number, handed.gate.reserve(position, what), handed)
 
     def _keep(self, number: int, run: int, events: JSON, form: Sequence[JSON]) -> None:
         if handed := self._run(number, run, events):

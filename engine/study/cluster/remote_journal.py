@@ -37,6 +37,10 @@ class RemoteJournal:
         """The durable entry at ``position``, or None."""
         return self._earlier.get(position)
 
+    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
+        """Has money set aside for a request that is to be made."""
+        await self._session.ask("money", self._run, self.events(), position, dict(what))
+
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
         """Asks whether a call may be made; durable when it returns."""
         await self._session.ask("begin", self._run, self.events(), position, dict(what))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orglab.results.paid import cut_words
+from orglab.results.paid import cut_words, uncounted_words
 from orglab.results.report.blocks import Block, Column, Figure, Paragraph, Section, Table
 from orglab.results.report.costs import ArmCosts, Costs, Use
 from orglab.results.report.figures.bars import stacked_bars
@@ -93,6 +93,8 @@ def costs_part(findings: Findings) -> Section:
         )
     if findings.spending is not None and findings.spending.cut:
         notes.append(cut_words(findings.spending))
+    if findings.spending is not None and findings.spending.uncounted_usd:
+        notes.append(uncounted_words(findings.spending))
     blocks += [Paragraph(text=words, kind="note") for words in notes]
     return Section(id="costs", title="Cost", blocks=blocks)
 

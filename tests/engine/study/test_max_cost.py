@@ -13,7 +13,14 @@ import pytest
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.study.batch import Arm, Batch, Tally, run_batch
-from orglab.providers.base import Completion, Provider, Request, TokenUsage, Unavailable
+from orglab.providers.base import (
+    Completion,
+    Provider,
+    RateLimited,
+    Request,
+    TokenUsage,
+    Unavailable,
+)
 from orglab.results.reader import Reader
 from orglab.results.spending import spending
 from orglab.results.store import Store
@@ -154,3 +161,126 @@ async def test_the_limit_of_a_run_is_hard_over_turns_side_by_side(
     for record in costs:
         assert sum(call.cost_usd or 0 for call in record.calls) <= 0.0012
         assert {call.role for call in record.calls} <= {"left", "right"}
+
+
+class Uncounted(Priced):
+    """Answers, and says of no reply what it used; ``refuses``: nothing but refusals."""
+
+    refuses = False
+
+    def account(self) -> str | None:
+        return "a server"
+
+    async def complete(self, request: Request) -> Completion:
+        self.asked.append(request.identity)
+        await asyncio.sleep(0)
+        return Completion(text="no", stop="refusal" if self.refuses else "stop")
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+async def test_replies_without_a_count_cost_the_most_they_can(
+    tmp_path: Path, team: Callable[..., Team], refuses: bool
+) -> None:
+    """Also refusals, which fail the turn; a later process knows of them too."""
+    provider = Uncounted()
+    provider.refuses = refuses
+    batch = _batch(team(TEAM), provider, 0.01)
+    for _ in range(3):
+        tally = await _run(tmp_path / "s", batch)
+        assert tally.budget is not None
+        assert tally.budget.reached
+        assert tally.budget.unknown <= 0.01
+    assert len(provider.asked) <= 0.01 / (50 * 10.0 / 1e6)
+    with Reader(tmp_path / "s") as reader:
+        found = spending(reader)
+    assert found.unpriced == len(provider.asked)
+    assert found.unknown_usd == pytest.approx(tally.budget.unknown)
+    assert not found.cut
+
+
+class Counting(Priced):
+    """Breaks off each first request of a call, whose tokens it had counted by then."""
+
+    def account(self) -> str | None:
+        return "a server"
+
+    async def complete(self, request: Request) -> Completion:
+        usage = TokenUsage(input=60, output=50)
+        again = request.identity in self.asked
+        self.asked.append(request.identity)
+        await asyncio.sleep(0)
+        if again:
+            return Completion(text="whole", usage=usage)
+        broken = Unavailable("the line went dead", cut=True, retry_after=0.0)
+        broken.usage = usage
+        raise broken
+
+
+async def test_what_was_counted_of_a_cut_request_is_not_reserved_twice(
+    tmp_path: Path, team: Callable[..., Team]
+) -> None:
+    """Paid and in doubt together never exceed what was reserved, nor the limit."""
+    limit = 0.006
+    tally = await _run(tmp_path / "s", _batch(team(TEAM), Counting(), limit))
+    with Reader(tmp_path / "s") as reader:
+        found = spending(reader)
+    assert tally.budget is not None
+    assert 0 < found.paid_usd + found.unknown_usd <= limit
+    assert tally.budget.spent == pytest.approx(found.paid_usd)
+    assert tally.budget.unknown == pytest.approx(found.unknown_usd)
+
+
+async def test_a_run_s_own_limit_counts_what_is_in_doubt(
+    tmp_path: Path, team: Callable[..., Team]
+) -> None:
+    """A reply whose tokens nobody counted is not free under ``limits.cost_usd``."""
+    provider = Uncounted()
+    batch = _batch(team(TEAM + "limits: {cost_usd: 0.0017}\n"), provider, None)
+    await _run(tmp_path / "s", replace(batch, units=batch.units[:1]))
+    with Reader(tmp_path / "s") as reader:
+        (run,) = reader.runs()
+    assert (run.status, run.reason) == ("stopped", "cost_usd")
+    assert len(provider.asked) == 2
+
+
+class Refusing(Priced):
+    """Refuses each first request of a call for the rate."""
+
+    def account(self) -> str | None:
+        return "a server"
+
+    async def complete(self, request: Request) -> Completion:
+        if request.identity not in self.asked:
+            self.asked.append(request.identity)
+            raise RateLimited("slow down", retry_after=0.0)
+        return await super().complete(request)
+
+
+async def test_calls_that_wait_for_money_hold_no_place_in_line(
+    tmp_path: Path, team: Callable[..., Team]
+) -> None:
+    """Else a refused call, whose money they wait for, could never be sent again."""
+    provider = Refusing()
+    async with asyncio.timeout(20):
+        tally = await _run(tmp_path / "s", _batch(team(TEAM), provider, 0.004, at_once=64))
+    assert tally.budget is not None
+    assert tally.budget.reached
+    assert 0 < provider.billed <= 0.004
+
+
+class Crashing(Priced):
+    """A plugin with a bug behind what it sent."""
+
+    async def complete(self, request: Request) -> Completion:
+        raise TypeError("a bug")
+
+
+async def test_a_reply_lost_by_a_plugin_s_bug_may_have_been_billed(
+    tmp_path: Path, team: Callable[..., Team]
+) -> None:
+    """What was sent, and how much of it was paid, nobody knows."""
+    tally = await _run(tmp_path / "s", _batch(team(TEAM), Crashing(), 0.01))
+    assert tally.budget is not None
+    assert tally.budget.reached
+    with Reader(tmp_path / "s") as reader:
+        assert spending(reader).reserved_usd == pytest.approx(tally.budget.unknown) != 0

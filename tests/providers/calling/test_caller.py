@@ -46,6 +46,17 @@ def test_service_and_waiting_apart(virtual: Run, server: Kind, request_of: Make)
     assert one.sent[2] >= one.sent[1] + 22.0
 
 
+def test_tokens_of_all_attempts_are_added(virtual: Run, server: Kind, request_of: Make) -> None:
+    """Of every kind: what one kind lacks would be paid at another's price."""
+    used = TokenUsage(input=10, output=5, cached_input=2, reasoning=3, cache_write=4)
+    broken = Unavailable("gone", cut=True)
+    broken.usage = used
+    reply = virtual(caller_of(server(broken, Completion(usage=used))).call(request_of(), nothing))
+    assert reply.usage == TokenUsage(
+        input=20, output=10, cached_input=4, reasoning=6, cache_write=8
+    )
+
+
 def test_what_cannot_be_cured_is_asked_once(virtual: Run, server: Kind, request_of: Make) -> None:
     """An empty account ends the call at its first attempt, in the server's own words."""
     one = server(QuotaExhausted("the account is empty"))
