@@ -91,15 +91,22 @@ def _listed(value: JSON) -> list[JSON]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def read_tables(reader: Reader, plan: FrozenPlan) -> Tables:
-    """Reads everything that the plan's runs left behind; runs beyond the plan are left out."""
+def read_tables(reader: Reader, plan: FrozenPlan, *, aside: Sequence[str] = ()) -> Tables:
+    """Reads everything that the plan's runs left behind; runs beyond the plan are left out.
+
+    Args:
+        reader: The study.
+        plan: The plan.
+        aside: Evaluators of whose scores only those are read that the plan's analysis names.
+    """
     keys = list(planned_keys(plan))
     every = list(reader.runs())
     seed = plan.normal["seed"]
     rows = current_runs(plan, keys, [row for row in every if row.seed == seed])
     runs = _runs(reader, keys, rows)
     wanted = wanted_names(plan)
-    scored = read_scored(reader, [name for name in wanted if "@" in name])
+    drafts = [name for name in wanted if "@" in name]
+    scored = read_scored(reader, drafts, aside=aside, wanted=wanted)
     numbers = {row.run: key for key, row in rows.items()}
     return Tables(
         runs=runs,

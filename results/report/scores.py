@@ -64,19 +64,31 @@ class Scored:
     same_model: int
 
 
-def read_scored(reader: Reader, drafts: Sequence[str] = ()) -> Scored:
+def read_scored(
+    reader: Reader,
+    drafts: Sequence[str] = (),
+    *,
+    aside: Sequence[str] = (),
+    wanted: Sequence[str] = (),
+) -> Scored:
     """Reads every score.
 
     Args:
         reader: The study.
         drafts: Names of drafts' scores (``words@1``) that are wanted among the values too.
+        aside: Evaluators of whose scores only the wanted ones are read.
+        wanted: Names of scores.
     """
-    reading = _Reading(_names(reader), frozenset(drafts))
-    sql = """SELECT run, evaluator, arguments, name, scale, value, label, reason,
+    names = _names(reader)
+    reading = _Reading(names, frozenset(drafts))
+    passed = [
+        key for key, name in names.items() if key[0] in aside and not {name, key[2]} & {*wanted}
+    ]
+    sql = f"""SELECT run, evaluator, arguments, name, scale, value, label, reason,
                     CASE WHEN evaluator='judge_panel' AND name NOT LIKE 'judge_panel.%'
                          THEN detail WHEN name LIKE '%@%' THEN detail ELSE '' END AS detail
-             FROM scores ORDER BY run, evaluator, arguments, name"""
-    for row in reader.rows(sql):
+             FROM scores{_but(len(passed))} ORDER BY run, evaluator, arguments, name"""  # noqa: S608 - marks
+    for row in reader.rows(sql, [part for key in passed for part in key]):
         reading.score(dict(row))
     failed = "SELECT run, evaluator, arguments, error FROM evaluations WHERE error IS NOT NULL"
     for row in reader.rows(failed):
@@ -88,6 +100,12 @@ def read_scored(reader: Reader, drafts: Sequence[str] = ()) -> Scored:
         repeats=reading.repeats,
         same_model=reading.same_model,
     )
+
+
+def _but(keys: int) -> str:
+    """The condition that leaves out so many names of scores."""
+    marks = ", ".join(["(?, ?, ?)"] * keys)
+    return f" WHERE (evaluator, arguments, name) NOT IN (VALUES {marks})" if keys else ""
 
 
 class _Reading:

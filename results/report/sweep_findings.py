@@ -159,7 +159,7 @@ def read_sweep_findings(place: Path) -> SweepFindings:
         if not plans:
             raise StoreError(f"{reader.path} is no sweep")
         plan = plans[-1]
-        tables = read_tables(reader, plan.as_experiment)
+        tables = read_tables(reader, plan.as_experiment, aside=_PROCESS)
         costs = read_costs(reader, tables, [cell["name"] for cell in plan.cells])
         chosen = _outcomes(reader, plan, tables)
         changes = list(_changes(reader, plans))

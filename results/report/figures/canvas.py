@@ -7,6 +7,7 @@ variables, so that a figure reads in the dark too.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from io import StringIO
 from typing import Any
@@ -92,7 +93,9 @@ def canvas(
         width: Inches.
     """
     look: Any = _STYLE | {"svg.hashsalt": name}  # rc_context lists every key it knows
-    with mpl.rc_context(look):
+    with mpl.rc_context(look), warnings.catch_warnings():
+        # Texts stay texts in the SVG: the reader's fonts draw them, whatever is installed here.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure)
