@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 STUDY = ROOT / "specs/insight-review"
 REPLICATES = 2
 SHORTER = (
-    "roles.explorer.limits.tool_calls=2",
+    "roles.explorer.limits.tool_calls=1",
     "links.columns.cap=1",
-    "links.review.cap=2",
+    "links.review.cap=1",
 )
 """What keeps four runs of a small model within minutes; the team is otherwise the study's own."""
 
