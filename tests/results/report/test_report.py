@@ -439,7 +439,7 @@ def test_a_drift_stands_under_attrition_by_arm(told: Report) -> None:
 def test_cut_requests_stand_under_cost(told: Report) -> None:
     """With what is reserved for them; and one by one in the data."""
     assert "cut on the way" not in repr(costs_part(told.findings))
-    spent = Spending(paid_usd=1.0, unpriced=0, cut=[CUT])
+    spent = Spending(paid_usd=1.0, unpriced=0, uncounted_usd=0.0, cut=[CUT])
     findings = replace(told.findings, spending=spent)
     assert "2 attempts were cut on the way: at most $0.2500" in repr(costs_part(findings))
     (cut,) = json_form(replace(told, findings=findings))["cut_requests"]
