@@ -276,7 +276,7 @@ class Reviewer:
         try:
             return await self.speaker.review(speaker, sight, phase)
         except TurnFailed as fault:
-            if speaker.role.on_error == "fail":
+            if fault.of_account or speaker.role.on_error == "fail":
                 raise
             error = {"kind": fault.kind, "message": str(fault)}
             self.state.emit("unreviewed", link=link.id, output=output.id, error=error)

@@ -142,6 +142,10 @@ class _Stopped(Exception):
 class _Failed(Exception):
     """Raised within a run to fail it; the text is the reason."""
 
+    def __init__(self, reason: str, *, of_account: bool = False) -> None:
+        super().__init__(reason)
+        self.of_account = of_account
+
 
 _Prepared: TypeAlias = Turn | TeamTurn | Reading | TurnFailed
 """A turn to take, or what comes of it without one."""
@@ -169,6 +173,7 @@ class _Run:
         self.counter = CallCounter(scope=frame.scope)
         self.names: dict[str, Names] = {}
         self.fault: LimitReached | None = None
+        self.of_account = False
         toolbox = Toolbox(
             uses=topology.tools,
             inputs=unit.inputs,
@@ -226,6 +231,7 @@ class _Run:
             self.fault = stop.fault
             return self._end("stopped", str(stop))
         except _Failed as failure:
+            self.of_account = failure.of_account
             return self._end("failed", str(failure))
         if self._answer() is None:
             return self._end("failed", "no role of `output` delivered an output")
@@ -357,7 +363,8 @@ class _Run:
         if inner.fault is not None:
             raise inner.fault
         if outcome.answer is None:
-            raise TurnFailed("team", f"{outcome.status}: {outcome.reason}")
+            words = f"{outcome.status}: {outcome.reason}"
+            raise TurnFailed("team", words, of_account=inner.of_account)
         return Reading(value=outcome.answer.value)
 
     def _inner(self, turn: TeamTurn, names: Names, beside: int) -> _Run:
@@ -389,7 +396,7 @@ class _Run:
     ) -> tuple[list[Output], list[str]]:
         outputs: list[Output] = []
         skipped: list[str] = []
-        failure: str | None = None
+        failure: _Failed | None = None
         limit: LimitReached | None = None
         for copy, turn, result in zip(allowed, turns, results, strict=True):
             if isinstance(turn, Turn):
@@ -402,10 +409,11 @@ class _Run:
                 limit = limit or result
             elif isinstance(result, TurnFailed):
                 self._failed_turn(copy, result, skipped)
-                if copy.role.on_error == "fail":
-                    failure = failure or f"{copy.name}: {result.kind}: {result}"
+                if result.of_account or copy.role.on_error == "fail":
+                    words = f"{copy.name}: {result.kind}: {result}"
+                    failure = failure or _Failed(words, of_account=result.of_account)
         if failure is not None:
-            raise _Failed(failure)
+            raise failure
         if limit is not None:
             raise self._stopped(limit)
         return outputs, skipped
@@ -430,7 +438,7 @@ class _Run:
         self.state.emit(
             "turn_failed", copy=copy.name, visit=self.state.visits[copy.name], error=error
         )
-        if copy.role.on_error == "skip":
+        if copy.role.on_error == "skip" and not fault.of_account:
             self.state.directives.pop(copy.name, None)
             self.state.emit("skipped", copy=copy.name, why="error", error=error)
             skipped.append(copy.name)
@@ -448,7 +456,8 @@ class _Run:
         except LimitReached as limit:
             raise self._stopped(limit) from limit
         except TurnFailed as fault:
-            raise _Failed(f"review: {fault.kind}: {fault}") from fault
+            words = f"review: {fault.kind}: {fault}"
+            raise _Failed(words, of_account=fault.of_account) from fault
         self._look_at_limits()
         return accepted
 

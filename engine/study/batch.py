@@ -375,6 +375,7 @@ class BatchRun:
             arm="" if self.batch.share_prefix else arm.key,
             sharing=self.sharing,
             budget=self.budget,
+            closed=self._closed,
         )
 
     async def run(self) -> Tally:
@@ -468,7 +469,8 @@ class BatchRun:
 
     async def _ending(self, planned: Planned, journal: RunJournal) -> Ending | None:
         """How a run ended; None where it was interrupted."""
-        gate, before = Gate(journal, self._stopping, self.budget), journal.asked_again
+        gate = Gate(journal, self._stopping, self.budget, self._closed)
+        before = journal.asked_again
         try:
             return await self._played(planned, journal, gate)
         except Interrupted:
@@ -483,6 +485,15 @@ class BatchRun:
             raise
         finally:
             self.tally.asked_again += journal.asked_again - before
+
+    def _closed(self, words: str) -> None:
+        """An account is closed to us: no other call is begun, or each would fail a run."""
+        if not self.stop.is_set():
+            self.tally.warnings.append(
+                f"Ended at once, since no call of this account can be answered ({words}). When that "
+                "is cured, the same command with --retry-failed goes on from here."
+            )
+        self.stop.set()
 
     async def _played(
         self,

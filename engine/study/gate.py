@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from orglab.engine.run.fault import OF_ACCOUNTS
 from orglab.engine.study.budget import Budget, BudgetReached
 from orglab.providers.interrupted import Interrupted
 from orglab.results.journal import Entry, Journal
@@ -41,14 +42,20 @@ class Gate:
         journal: The run's journal.
         stopping: Whether no other call is to be begun.
         budget: The study's money; None: no call is bounded.
+        closed: Is told in words that an account is empty, or takes no key.
     """
 
     def __init__(
-        self, journal: Journal, stopping: Callable[[], bool], budget: Budget | None = None
+        self,
+        journal: Journal,
+        stopping: Callable[[], bool],
+        budget: Budget | None = None,
+        closed: Callable[[str], None] | None = None,
     ) -> None:
         self._journal = journal
         self._stopping = stopping
         self._budget = budget
+        self._closed = closed
         self._held: dict[str, _Held] = {}
         self._callers: set[asyncio.Task[Any]] = set()
 
@@ -63,6 +70,7 @@ class Gate:
         self._meet()
         if self._budget is not None:
             await self._reserve(self._budget, position, what.get("reserved") or 0.0)
+        await self._journal.reserve(position, what)
 
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
         """Begins a call, or sends it once more after a request that was cut.
@@ -133,6 +141,9 @@ class Gate:
     async def keep(self, entry: Entry) -> None:
         """Keeps an entry, and settles what was reserved for it."""
         await self._journal.keep(entry)
+        error = entry.body.get("error") if entry.kind == "call" else None
+        if self._closed is not None and error and error["kind"] in OF_ACCOUNTS:
+            self._closed(f"{error['kind']}: {error['message']}")
         held = self._held.pop(entry.position, None)
         if self._budget is None or held is None:
             return

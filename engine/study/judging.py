@@ -41,6 +41,7 @@ class Judging:
         arm: The arm, where arms share no calls; else "".
         sharing: Replies that arms share, or None.
         budget: The study's money, or None.
+        closed: Is told in words that an account is empty, or takes no key.
     """
 
     topology: Topology
@@ -50,6 +51,7 @@ class Judging:
     arm: str = ""
     sharing: Sharing | None = None
     budget: Budget | None = None
+    closed: Callable[[str], None] | None = None
     _models: dict[str, Model] = field(default_factory=dict)
 
     def asker(self, run_id: str, unit: str, replicate: int, stopping: Callable[[], bool]) -> Asker:
@@ -165,7 +167,8 @@ class Asker:
         scope = digest(self.scope, turn.copy.name, str(turn.visit))  # equal judges are two judges
         if self._journal is None:
             journal = self.judging.store.judging(self.run_id)
-            self._journal = Gate(journal, self.stopping, self.judging.budget)
+            judging = self.judging
+            self._journal = Gate(journal, self.stopping, judging.budget, judging.closed)
         return TurnRunner(
             journal=self._journal,
             counter=CallCounter(scope=scope),

@@ -16,6 +16,7 @@ from orglab.engine.study.batch import Arm, Batch, Tally, run_batch
 from orglab.providers.base import (
     Completion,
     Provider,
+    QuotaExhausted,
     RateLimited,
     Request,
     TokenUsage,
@@ -284,3 +285,32 @@ async def test_a_reply_lost_by_a_plugin_s_bug_may_have_been_billed(
     assert tally.budget.reached
     with Reader(tmp_path / "s") as reader:
         assert spending(reader).reserved_usd == pytest.approx(tally.budget.unknown) != 0
+
+
+class Empty(Priced):
+    """An account with credit for so many calls."""
+
+    credit = 30
+
+    async def complete(self, request: Request) -> Completion:
+        if len(self.asked) >= self.credit:
+            raise QuotaExhausted("the account is empty")
+        return await super().complete(request)
+
+
+async def test_an_empty_account_ends_the_study(tmp_path: Path, team: Callable[..., Team]) -> None:
+    """At once, and no run is completed without the role that could not be asked."""
+    provider, loaded = Empty(), team(TEAM.replace(": {}", ": {on_error: skip}"))
+    batch = _batch(loaded, provider, None, at_once=4)
+    tally = await _run(tmp_path / "s", batch)
+    assert tally.interrupted
+    assert "the account is empty" in tally.warnings[0]
+    assert 0 < tally.failed <= 4
+    with Reader(tmp_path / "s") as reader:
+        statuses = list(reader.statuses().values())
+        calls = [len(reader.record(row.id).calls) for row in reader.runs(status="completed")]
+    assert len(statuses) < 60
+    assert set(calls) == {3}
+    provider.credit = 1000
+    done = await _run(tmp_path / "s", replace(batch, retry_failed=True))
+    assert (done.done, done.failed, len(set(provider.asked))) == (60, 0, 180)
