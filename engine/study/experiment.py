@@ -30,6 +30,7 @@ from orglab.engine.study.declarations import (
 )
 from orglab.engine.study.design import Experiment, UndeclaredDifference, guard, tested
 from orglab.engine.study.diff import differences
+from orglab.engine.study.outcomes import outcome_problems
 from orglab.engine.study.ready import asked_models, evaluator_problems, files_read
 from orglab.engine.study.units import UnitError, read_units
 
@@ -239,6 +240,10 @@ class _Loading:
         for part, check in checks:
             for problem in check() if part in data else ():
                 self._tell(problem)
+        uses = next((team.topology.evaluators for team in arms.values()), ())
+        composites = data.get("composites", {})
+        for problem in outcome_problems(data.get("analysis", {}), composites, uses):
+            self._tell(problem)
 
     def _units(self, data: Mapping[str, JSON], arms: Mapping[str, Team]) -> list[Unit]:
         written = data["units"]

@@ -19,6 +19,7 @@ from orglab.engine.spec.words import did_you_mean
 from orglab.engine.spec.yaml_reader import Document, read_bytes
 from orglab.engine.study.design import Experiment
 from orglab.engine.study.experiment import kind_of
+from orglab.engine.study.outcomes import outcome_problems
 from orglab.engine.study.sweep_bases import Bases, Given, experiment_bases, topology_bases
 from orglab.engine.study.sweep_cells import CellMaker
 from orglab.engine.study.sweep_design import Cell, Sweep
@@ -170,6 +171,12 @@ class _Loading:
         self._tell(reach_problems(reach))
         factors = factors_of(vary)
         self._tell(_analysis_problems(data, factors))
+        teams = bases.teams.values() if bases else ()
+        uses = next((team.topology.evaluators for team in teams), ())
+        composites = data.get("composites", {})
+        if bases and bases.experiment:
+            composites = bases.experiment.composites
+        self._tell(_of_sweep(outcome_problems(data.get("analysis", {}), composites, uses), data))
         return factors if len(factors) == len(vary) else []
 
     def _points(self, data: Mapping[str, JSON], factors: Sequence[Factor]) -> list[Point]:
@@ -271,6 +278,11 @@ def _brought(data: Mapping[str, JSON]) -> Iterator[Problem]:
         if field in data:
             wrong = "the base is an experiment, which brings its own"
             yield Problem(path=(field,), wrong=wrong, cure="leave it out", at_key=True)
+
+
+def _of_sweep(problems: Iterator[Problem], data: Mapping[str, JSON]) -> Iterator[Problem]:
+    """The problems of what the sweep itself says; its base tells its own."""
+    return (problem for problem in problems if problem.path[0] in data)
 
 
 def _analysis_problems(data: Mapping[str, JSON], factors: Sequence[Factor]) -> Iterator[Problem]:
