@@ -21,6 +21,7 @@ from orglab.engine.spec.shape import shape_problems
 from orglab.engine.spec.source import Sources
 from orglab.engine.spec.teams import role_paths
 from orglab.engine.spec.yaml_reader import Document, read_bytes
+from orglab.engine.study.budget import Budget
 from orglab.engine.study.judging import Judging
 from orglab.engine.study.measure import Measurer
 from orglab.engine.study.ready import unready
@@ -143,6 +144,7 @@ async def evaluate_again(
     kept: Path | None = None,
     tell: Callable[[str], object] | None = None,
     trust: bool = False,
+    budget: Budget | None = None,
 ) -> int:
     """Measures every ended run with what has not measured it yet.
 
@@ -157,6 +159,7 @@ async def evaluate_again(
         kept: The file of the calls that studies keep for each other, or None.
         tell: Is told in words what goes wrong with that file.
         trust: The evaluators may have keys sent where they say.
+        budget: The study's money, of ``budget_of``; None: judges may cost anything.
 
     Returns:
         How many runs were looked at.
@@ -164,7 +167,7 @@ async def evaluate_again(
     Raises:
         StoreError: The store cannot be written.
     """
-    again = _Again(store, uses, folder, anew, stop or asyncio.Event(), kept, tell, trust)
+    again = _Again(store, uses, folder, anew, stop or asyncio.Event(), kept, tell, trust, budget)
     return await _each(again, progress or _nobody)
 
 
@@ -178,12 +181,14 @@ async def _each(again: _Again, progress: Callable[[int, int], None]) -> int:
     async def work() -> None:
         nonlocal done
         for row in waiting:
-            if again.stop.is_set() or faults:
+            if again.stopping() or faults:
                 return
             try:
                 await again.run(row)
             except Exception as fault:  # noqa: BLE001 - raised when the others' replies are kept
                 faults.append(fault)
+                return
+            if again.stopping():
                 return
             done += 1
             progress(done, len(rows))
@@ -219,6 +224,7 @@ class _Again:
     kept: Path | None = None
     tell: Callable[[str], object] | None = None
     trust: bool = False
+    budget: Budget | None = None
 
     def __post_init__(self) -> None:
         self.desks = Desks()
@@ -231,6 +237,16 @@ class _Again:
             self.store, arms=True in shares, kept=self.kept, tell=self.tell or _quiet
         )
 
+    def stopping(self) -> bool:
+        """No other call is to be begun."""
+        return self.stop.is_set() or (self.budget is not None and self.budget.reached)
+
+    def _closed(self, words: str) -> None:
+        """An account of a judge is closed to us."""
+        if not self.stop.is_set() and self.tell is not None:
+            self.tell(f"Ended at once, since no call of this account can be answered ({words}).")
+        self.stop.set()
+
     async def run(self, row: RunRow) -> None:
         """Measures one run."""
         record = self.store.record(row.id)
@@ -241,6 +257,8 @@ class _Again:
             seed=row.seed,
             arm=self._key(row) if self._apart else "",
             sharing=self.sharing,
+            budget=self.budget,
+            closed=self._closed,
         )
         unit = Unit(
             id=row.unit,
@@ -249,7 +267,7 @@ class _Again:
             files=self._files(judging.topology, record.inputs),
         )
         measurer = Measurer(judging, self.uses, anew=self.anew)
-        await measurer.measure(row.id, unit, row.replicate, self.stop.is_set)
+        await measurer.measure(row.id, unit, row.replicate, self.stopping)
 
     def _key(self, row: RunRow) -> str:
         """What tells the run's calls from those of other arms, as when it was run."""

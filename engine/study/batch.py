@@ -8,7 +8,7 @@ durable replies.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -44,9 +44,11 @@ __all__ = [
     "Planned",
     "Progress",
     "Tally",
+    "budget_of",
     "refuse_unbounded",
     "room",
     "run_batch",
+    "unbounded_words",
 ]
 
 JSON: TypeAlias = Any
@@ -268,14 +270,19 @@ def refuse_unbounded(batch: Batch) -> None:
         found |= dict.fromkeys(unbounded_models(arm.team.topology))
         found |= dict.fromkeys(unbounded_judges(arm.team))
     if found:
-        raise ValueError(
-            "a limit of money needs to know the most that a call may cost, and these models have no "
-            f"`price` or no `params.max_output_tokens`: {', '.join(found)}. Write them into the spec "
-            "or into a catalogue for --models; `orglab models FILE` shows what is known."
-        )
+        raise ValueError(unbounded_words(found))
 
 
-def _budget(limit: float | None, store: Store) -> Budget | None:
+def unbounded_words(models: Iterable[str]) -> str:
+    """Why money cannot be limited over these models."""
+    return (
+        "a limit of money needs to know the most that a call may cost, and these models have no "
+        f"`price` or no `params.max_output_tokens`: {', '.join(models)}. Write them into the spec "
+        "or into a catalogue for --models; `orglab models FILE` shows what is known."
+    )
+
+
+def budget_of(limit: float | None, store: Store) -> Budget | None:
     """The study's money; what earlier processes spent, or may have spent, counts."""
     if limit is None:
         return None
@@ -346,7 +353,7 @@ class BatchRun:
         self.progress, self.stop = progress or _quiet, stop or asyncio.Event()
         self.sources = Sources()
         self.desks = Desks(batch.providers, store.add_limit_change)
-        self.budget = _budget(batch.max_cost, store)
+        self.budget = budget_of(batch.max_cost, store)
         planned = len(batch.units) * batch.replicates * len(batch.arms)
         self.tally = Tally(planned=planned, teams=len(batch.arms), budget=self.budget)
         self.sharing = sharing_of(

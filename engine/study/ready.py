@@ -25,6 +25,7 @@ __all__ = [
     "files_read",
     "judge_models",
     "unbounded_judges",
+    "unbounded_uses",
     "unready",
 ]
 
@@ -69,18 +70,28 @@ def judge_models(team: Team) -> list[Model]:
         EvaluationError: An evaluator could not do its work.
         ValueError: A model's entry is wrong.
     """
-    folder = team.topology.folder
-    return [
-        model_of_entry(
-            entry, folder, f"judge {entry.get('model') or entry['provider']}", trust=True
-        )
-        for entry in asked_models(team)
-    ]
+    return _judges(asked_models(team), team.topology.folder)
 
 
 def unbounded_judges(team: Team) -> list[str]:
     """Judges that bill and of which a call has no largest cost: see ``unbounded_models``."""
-    return list(dict.fromkeys(each.alias for each in judge_models(team) if lacking(each, [])))
+    return _unbounded(judge_models(team))
+
+
+def unbounded_uses(uses: Sequence[EvaluatorUse], unit: Unit, folder: Path) -> list[str]:
+    """The same of evaluators whose files lie in ``folder``."""
+    entries = [entry for made in _made(uses, unit, folder) for entry in made.asks()]
+    return _unbounded(_judges(entries, folder))
+
+
+def _judges(entries: Sequence[Mapping[str, JSON]], folder: Path) -> list[Model]:
+    names = [f"judge {entry.get('model') or entry['provider']}" for entry in entries]
+    pairs = zip(entries, names, strict=True)
+    return [model_of_entry(entry, folder, name, trust=True) for entry, name in pairs]
+
+
+def _unbounded(judges: Sequence[Model]) -> list[str]:
+    return list(dict.fromkeys(each.alias for each in judges if lacking(each, [])))
 
 
 def files_read(team: Team) -> list[str]:

@@ -13,12 +13,15 @@ from rich.console import Console
 from rich.progress import Progress
 
 from orglab.cli.progress import paused
-from orglab.cli.stopping import stop_on_interrupt
-from orglab.cli.values import Cache, Trust
+from orglab.cli.stopping import BUDGET_REACHED, at_the_budget, stop_on_interrupt
+from orglab.cli.values import Cache, MaxCost, Trust
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.model import EvaluatorUse
 from orglab.engine.study.again import evaluate_again, evaluators_of, roles_of
+from orglab.engine.study.batch import budget_of, unbounded_words
+from orglab.engine.study.budget import Budget
 from orglab.engine.study.explain import Part, explain_call, explain_kept
+from orglab.engine.study.ready import unbounded_uses
 from orglab.providers.human_terminal import paused_by
 from orglab.results.kept_calls import kept_calls_file
 from orglab.results.plain import visible
@@ -38,6 +41,7 @@ def evaluate(
     anew: Annotated[
         bool, typer.Option("--anew", help="Measure again what was measured before.")
     ] = False,
+    max_cost: MaxCost = None,
     cache: Cache = True,
     trust: Trust = False,
 ) -> None:
@@ -46,17 +50,31 @@ def evaluate(
     console = Console()
     store = Store(folder)
     try:
-        uses = evaluators_of(with_, roles_of(store), _sample(store), trust=trust)
-        work = _evaluate(store, uses, with_.parent, anew, console, cache, trust)
+        sample = _sample(store)
+        uses = evaluators_of(with_, roles_of(store), sample, trust=trust)
+        budget = _budget(max_cost, store, uses, sample, with_.parent)
+        work = _evaluate(store, uses, with_.parent, anew, console, cache, trust, budget)
         looked, ended = asyncio.run(work)
     finally:
         store.close()
     console.print(summary([folder]))
     words = "1 evaluator" if len(uses) == 1 else f"{len(uses)} evaluators"
     typer.echo(f"{looked} of {ended} ended runs looked at with {words}.")
+    if budget is not None and budget.reached:
+        typer.echo(at_the_budget(budget))
+        raise typer.Exit(BUDGET_REACHED)
     if looked < ended:
         typer.echo("Interrupted: every reply is kept; the same command goes on from here.")
         raise typer.Exit(1)
+
+
+def _budget(
+    limit: float | None, store: Store, uses: Sequence[EvaluatorUse], sample: Unit, folder: Path
+) -> Budget | None:
+    """The study's money, of which its runs have spent a part."""
+    if limit is not None and (judges := unbounded_uses(uses, sample, folder.resolve())):
+        raise ValueError(unbounded_words(judges))
+    return budget_of(limit, store)
 
 
 def _sample(store: Store) -> Unit:
@@ -75,6 +93,7 @@ async def _evaluate(
     console: Console,
     cache: bool,
     trust: bool,
+    budget: Budget | None,
 ) -> tuple[int, int]:
     stop = stop_on_interrupt(console)
     ended = sum(status != "running" for status in store.statuses().values())
@@ -93,6 +112,7 @@ async def _evaluate(
             kept=kept_calls_file(store.path.parent) if cache else None,
             tell=lambda words: console.print(visible(words), markup=False, highlight=False),
             trust=trust,
+            budget=budget,
         )
     return looked, ended
 

@@ -14,11 +14,10 @@ from rich.console import Console
 
 from orglab.cli.progress import progress_of
 from orglab.cli.reporting import tell_report
-from orglab.cli.stopping import stop_on_interrupt
-from orglab.cli.values import MOST_SEED, Cache, Trust
+from orglab.cli.stopping import BUDGET_REACHED, at_the_budget, stop_on_interrupt
+from orglab.cli.values import MOST_SEED, Cache, MaxCost, Trust
 from orglab.cli.work import Wish, work_of
 from orglab.engine.study.batch import Batch, Progress, Tally, refuse_unbounded
-from orglab.engine.study.budget import Budget
 from orglab.engine.study.frozen_tools import refuse_changed_tools
 from orglab.engine.study.plan import unreal_dollars
 from orglab.engine.study.ready import judge_models
@@ -36,8 +35,6 @@ __all__ = ["run"]
 
 NOT_ALL_DONE = 1
 """Exit code: some runs failed or were stopped."""
-BUDGET_REACHED = 3
-"""Exit code: the study needs more money than it was given."""
 REASONS = 3
 """So many reasons of failed and stopped runs are told at the end."""
 
@@ -65,10 +62,6 @@ Fresh = Annotated[
     bool, typer.Option("--fresh", help="Begin anew, in a new folder beside the old one.")
 ]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(min=0, help="US dollars that the study may cost in all, judges included."),
-]
 AtOnce = Annotated[int | None, typer.Option(min=1, help="Runs under way at once.")]
 On = Annotated[
     str | None,
@@ -188,19 +181,6 @@ def _reasons(folder: Path) -> list[str]:
     return lines + ([f"  {rest} for other reasons"] if rest else [])
 
 
-def _at_the_budget(budget: Budget) -> str:
-    cut = (
-        f", and at most {dollars(budget.unknown)} more for calls that were cut"
-        if budget.unknown
-        else ""
-    )
-    return (
-        f"Stopped at the budget: {dollars(budget.spent)} of {dollars(budget.limit)} spent{cut}; the next call "
-        "might cost more than what is left. Every reply is kept; the same command with a larger "
-        "--max-cost goes on from here."
-    )
-
-
 def _remarks(tally: Tally, others: int, *, in_figures: bool) -> list[str]:
     lines: list[str] = []
     if tally.kept:
@@ -224,7 +204,7 @@ def _remarks(tally: Tally, others: int, *, in_figures: bool) -> list[str]:
             words = "Also in the study, not of this plan and in no figure: "
         lines.append(f"{words}{count(others, 'run')}.")
     if tally.budget is not None and tally.budget.reached:
-        lines.append(_at_the_budget(tally.budget))
+        lines.append(at_the_budget(tally.budget))
     if tally.interrupted:
         before = "" if tally.done else " before a run ended"
         lines.append(

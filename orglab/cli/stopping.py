@@ -1,4 +1,4 @@
-"""Ctrl-C: what is under way is kept, nothing else is begun."""
+"""Ctrl-C and the end of the money: what is under way is kept, nothing else is begun."""
 
 from __future__ import annotations
 
@@ -8,9 +8,28 @@ from contextlib import suppress
 
 from rich.console import Console
 
+from orglab.engine.study.budget import Budget
 from orglab.providers.human_terminal import hang_up
+from orglab.results.figures_text import dollars
 
-__all__ = ["stop_on_interrupt"]
+__all__ = ["BUDGET_REACHED", "at_the_budget", "stop_on_interrupt"]
+
+BUDGET_REACHED = 3
+"""Exit code: the study needs more money than it was given."""
+
+
+def at_the_budget(budget: Budget) -> str:
+    """What a study that its budget stopped has spent."""
+    more = (
+        f", and at most {dollars(budget.unknown)} more for calls that were cut or not counted"
+        if budget.unknown
+        else ""
+    )
+    return (
+        f"Stopped at the budget: {dollars(budget.spent)} of {dollars(budget.limit)} spent{more}; the next call "
+        "might cost more than what is left. Every reply is kept; the same command with a larger "
+        "--max-cost goes on from here."
+    )
 
 
 def stop_on_interrupt(console: Console) -> asyncio.Event:

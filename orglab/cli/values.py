@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-__all__ = ["MOST_SEED", "Cache", "Trust", "overrides_of"]
+__all__ = ["MOST_SEED", "Cache", "MaxCost", "Trust", "overrides_of"]
 
 JSON: TypeAlias = Any
 MOST_SEED = 2**63 - 1
@@ -18,6 +18,10 @@ Cache = Annotated[
     typer.Option(
         " /--no-cache", help="Pay for every call: take no reply from other studies, keep none."
     ),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(min=0, help="US dollars that the study may cost in all, judges included."),
 ]
 Trust = Annotated[
     bool,

@@ -13,7 +13,7 @@ import pytest
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import SpecError
 from orglab.engine.study.again import evaluate_again, evaluators_of, roles_of
-from orglab.engine.study.batch import run_batch
+from orglab.engine.study.batch import budget_of, run_batch
 from orglab.engine.study.experiment import load_experiment
 from orglab.engine.study.session import experiment_batch, open_experiment
 from orglab.providers.base import Completion, Request
@@ -262,3 +262,25 @@ def test_runs_that_have_not_ended_are_left(study: Path, again: Again) -> None:
     store._connection.execute("UPDATE runs SET status='running' WHERE run=1")
     store.close()
     assert again("- words\n") == 3
+
+
+async def test_judges_stay_within_a_budget(study: Path, tmp_path: Path, models: Counted) -> None:
+    """Judges that are asked later are paid too: what the study spent before counts."""
+    entry = "{provider: scripted, file: replies.jsonl, price: {input: 1.0, output: 10.0}, params: {max_output_tokens: 50}}"
+    panel = PANEL.replace("{provider: scripted, file: replies.jsonl}", entry)
+    (tmp_path / "panel.yaml").write_text(panel, encoding="utf-8")
+    (tmp_path / "with.yaml").write_text("[{judge_panel: {file: panel.yaml}}]", encoding="utf-8")
+    asked: list[int] = []
+    for limit in (0.0, 1.0):
+        store = Store(study)
+        try:
+            uses = evaluators_of(tmp_path / "with.yaml", roles_of(store), SAMPLE)
+            budget = budget_of(limit, store)
+            done = await evaluate_again(store, uses, folder=tmp_path, anew=True, budget=budget)
+        finally:
+            store.close()
+        assert budget is not None
+        assert budget.spent + budget.unknown <= limit
+        assert budget.reached == (done < 4)
+        asked.append(len(models.requests))
+    assert asked == [0, 4]
