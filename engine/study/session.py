@@ -14,6 +14,7 @@ from orglab.engine.run.run import Unit
 from orglab.engine.spec.fault import SpecError
 from orglab.engine.study.batch import Arm, Batch
 from orglab.engine.study.comparison import frozen_comparison
+from orglab.engine.study.diff import differences
 from orglab.engine.study.experiment import Experiment
 from orglab.engine.study.frozen_tools import changed_tools
 from orglab.engine.study.ready import evaluator_problems
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 JSON: TypeAlias = Any
+MOST_TOLD = 5
+"""So many changed fields are named where a study is refused."""
 
 
 def load_team(
@@ -203,7 +206,8 @@ def open_study(folder: Path, team: Team) -> Store:
     sql = "SELECT spec FROM runs WHERE spec!=? ORDER BY run LIMIT 1"
     other = next(store.rows(sql, (team.topology.hash,)), None)
     if other is not None:
-        changed = changed_tools(store.spec(other["spec"]) or {}, team.topology.normal)
+        before, now = store.spec(other["spec"]), team.topology.normal
+        changed, told = changed_tools(before or {}, now), _changed(before, now)
         store.close()
         if changed:
             raise StoreError(
@@ -212,10 +216,19 @@ def open_study(folder: Path, team: Team) -> Store:
             )
         raise StoreError(
             f"{folder} holds runs of another spec (hash {other['spec'][:8]}; this one has "
-            f"{team.topology.hash[:8]}), and they must not be mixed: name another folder with "
+            f"{team.topology.hash[:8]}{told}), and they must not be mixed: name another folder with "
             "--out, or begin a new one beside it with --fresh"
         )
     return store
+
+
+def _changed(before: JSON | None, now: Mapping[str, JSON]) -> str:
+    """Which fields of a spec were edited since, in words; "" where its old form is not kept."""
+    paths = list(dict.fromkeys(each.where for each in differences(before or now, now)))
+    if not paths:
+        return ""
+    more = f" and {len(paths) - MOST_TOLD} more" if len(paths) > MOST_TOLD else ""
+    return f"; changed since: {', '.join(paths[:MOST_TOLD])}{more}"
 
 
 def fresh_folder(folder: Path) -> Path:

@@ -108,7 +108,8 @@ def test_92_a_changed_spec_never_mixes(
     folder = tmp_path / "study"
     orglab.run(old, units=items(before), out=folder, providers=asked().providers)
     calls = asked()
-    with pytest.raises(StoreError, match=r"holds runs of another spec .* --fresh"):
+    said = r"holds runs of another spec .*; changed since: roles\.solo\.prompt\), .* --fresh"
+    with pytest.raises(StoreError, match=said):
         orglab.run(new, units=items(after), out=folder, providers=calls.providers)
     assert calls.copies == []
     study = orglab.run(new, units=items(after), out=tmp_path / "new", providers=calls.providers)
