@@ -39,6 +39,8 @@ from orglab.results.plain import visible
 __all__ = ["plan"]
 
 UNKNOWN = "unknown"
+MOST_ARMS = 40
+"""Arms or variants that are told one by one."""
 MADE_UP = "No unit is named (--input, --units): this is one run of a unit that was made up."
 
 
@@ -149,10 +151,12 @@ def _arms_table(found: Plan) -> Table:
     ):
         table.add_column(title, justify="left" if not title else "right")
     several = len(found.studies) > 1
-    for study in found.studies:
-        for arm in study.arms:
-            name = f"{study.name}: {arm.name}" if several else arm.name
-            _arm_rows(table, name, arm)
+    every = [(study, arm) for study in found.studies for arm in study.arms]
+    for study, arm in every[:MOST_ARMS]:
+        name = f"{study.name}: {arm.name}" if several else arm.name
+        _arm_rows(table, name, arm)
+    if len(every) > MOST_ARMS:
+        table.add_row(Text(f"and {len(every) - MOST_ARMS:,} more (--json)", style="dim"))
     return table
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import typer
@@ -188,14 +190,32 @@ def sweep_words(sweep: Sweep) -> str:
     arms = len(sweep.bases)
     wanted, teams = len(sweep.points) * arms, len(sweep.cells)
     same = (
-        f"; {wanted - teams} of them are the same as others and are run once"
+        f"; {wanted - teams} of these teams {'are' if wanted - teams > 1 else 'is'} the same as "
+        "another and run once"
         if wanted > teams
         else ""
     )
     each = f" x {arms} arms" if arms > 1 else ""
     runs = teams * len(sweep.units) * sweep.replicates
     points, units = count(len(sweep.points), "variant"), count(len(sweep.units), "unit")
-    return f"{points} ({factors}){each}{same}; {units}, {count(runs, 'run')}"
+    words = f"{points} ({factors}){each}{same}; {units}, {count(runs, 'run')}"
+    return "; ".join([words, *_arms_alike(sweep)])
+
+
+def _arms_alike(sweep: Sweep) -> Iterator[str]:
+    """Arms of an experiment that what varies makes the same: they then differ by chance alone."""
+    teams: dict[int, list[tuple[str, str]]] = {}
+    for cell in sweep.cells:
+        for point in cell.points:
+            teams.setdefault(point, []).append((cell.arm, cell.team.topology.hash))
+    pairs: Counter[tuple[str, str]] = Counter(
+        (one, other)
+        for cells in teams.values()
+        for (one, spec), (other, its) in combinations(cells, 2)
+        if spec == its
+    )
+    for (one, other), often in pairs.items():
+        yield f"ARMS ALIKE: {one} and {other} are the same team in {often} of {len(teams)} variants"
 
 
 def _tell(words: str) -> None:

@@ -216,8 +216,11 @@ def _changes(reader: Reader, plans: Sequence[SweepPlan]) -> Iterator[Changed]:
 def _told(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[tuple[str, bool]]:
     """What two plans differ in; whether it changes what is looked at."""
     for part, what in (("points", "variants"), ("units", "units")):
-        if before[part] != after[part]:
-            yield f"{what}: {len(before[part])}, then {len(after[part])}", False
+        old_size, size = len(before[part]), len(after[part])
+        if old_size != size:
+            yield f"{what}: {old_size:,}, then {size:,}", False
+        elif before[part] != after[part]:
+            yield f"{what}: {size:,} as before, and not the same ones", False
     old, new = before.get("contents", {}), after.get("contents", {})
     if edited := sum(old[unit] != new[unit] for unit in old.keys() & new.keys()):
         yield f"{amount(edited, 'unit')} edited under the same id", False
