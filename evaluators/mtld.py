@@ -49,7 +49,8 @@ class Mtld(TextMeasure):
 
     The mean number of words in which the type-token ratio stays at the threshold or above: the
     mean of a reading forward and one backward, the unfinished factor counted in part. There is no
-    smallest length; where no reading completes a factor the value is missing.
+    smallest length; where no reading completes a factor the value is missing, and so it is where a
+    short text says one word only: every factor is then as short as can be, whatever was said.
 
     Attributes:
         threshold: The type-token ratio below which a factor closes.
@@ -70,6 +71,9 @@ class Mtld(TextMeasure):
         detail: dict[str, float] = {"words": len(tokens), "types": len(set(tokens))}
         if not any(each.whole for each in both):
             reason = f"{len(tokens)} words, no factor completed"
+            return [self.score(None, reason, detail=detail)]
+        if len(tokens) < FEW_WORDS and len(set(tokens)) == 1:
+            reason = f"{len(tokens)} words, all the same: too few to measure"
             return [self.score(None, reason, detail=detail)]
         forward, backward = (len(tokens) / (each.whole + each.part) for each in both)
         detail |= {"forward": forward, "backward": backward}
