@@ -122,7 +122,7 @@ class Sender:
 
 def _client(account: Account) -> anthropic.AsyncAnthropic:
     """A client without retries and deadlines, which are the caller's."""
-    http = open_http(anthropic.DefaultAsyncHttpxClient)
+    http = open_http(account.base_url, anthropic.DefaultAsyncHttpxClient)
     client = anthropic.AsyncAnthropic(
         api_key=account.sent_key,
         base_url=account.base_url,

@@ -14,6 +14,7 @@ from typing import Final
 
 from orglab.providers.anthropic_messages import Block
 from orglab.providers.base import JSON, StopReason, TokenUsage, ToolCall
+from orglab.providers.hosted import MOST_TOKENS
 
 __all__ = ["Gathered", "Part"]
 
@@ -196,7 +197,8 @@ class Gathered:
         counts = {name: usage.get(name) for name in _COUNTS}
         counts["thinking_tokens"] = details.get("thinking_tokens")
         for name, tokens in counts.items():
-            if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0:
+            whole = isinstance(tokens, int) and not isinstance(tokens, bool)
+            if whole and 0 <= tokens <= MOST_TOKENS:
                 self.counts[name] = tokens
 
 

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from orglab.providers.base import JSON
 
 __all__ = [
+    "MOST_TOKENS",
     "NO_KEY",
     "SHORTEST_SECRET",
     "VENDORS",
@@ -35,6 +36,9 @@ VENDORS: Final = frozenset({"api.anthropic.com", "api.openai.com", "openrouter.a
 
 NO_KEY: Final = "no-key-needed"
 """What is sent as the key to servers that need none; the SDKs insist on some text."""
+
+MOST_TOKENS: Final = 2**40
+"""A larger count of tokens is no count of one call's."""
 
 SHORTEST_SECRET: Final = 8
 """Characters; a shorter key is no secret, and hiding it would spoil ordinary words."""

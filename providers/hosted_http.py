@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from orglab.providers.hosted import is_loopback
+
 if TYPE_CHECKING:  # the SDKs are optional, and so is what they rest on
     import httpx2
 
@@ -16,10 +18,14 @@ CONNECT_SECONDS: Final = 30.0
 """Seconds to reach a server; all else waits as long as the caller does."""
 
 
-def open_http(kind: Callable[..., httpx2.AsyncClient] | None = None) -> httpx2.AsyncClient:
+def open_http(
+    base_url: str, kind: Callable[..., httpx2.AsyncClient] | None = None
+) -> httpx2.AsyncClient:
     """A client with as many connections as there are calls, that follows no server elsewhere.
 
     Args:
+        base_url: The only address that it is for. One on this machine is reached without the proxy
+            that the environment names: that could not reach it, and would be told all.
         kind: An SDK's own class of clients, which sets up the sockets; None: the plain one.
     """
     import httpx2
@@ -30,6 +36,7 @@ def open_http(kind: Callable[..., httpx2.AsyncClient] | None = None) -> httpx2.A
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         follow_redirects=False,
         verify=_tls(),
+        trust_env=not is_loopback(base_url),
     )
 
 

@@ -42,7 +42,7 @@ async def server_words(account: Account, path: str, headers: Mapping[str, str], 
     from orglab.providers.hosted_http import open_http
 
     try:
-        async with asyncio.timeout(SECONDS), open_http() as client:
+        async with asyncio.timeout(SECONDS), open_http(account.base_url) as client:
             request = client.build_request("GET", account.base_url + path, headers=dict(headers))
             response = await client.send(request, stream=True)
             try:

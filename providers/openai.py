@@ -212,7 +212,7 @@ def _client(account: Account) -> AsyncOpenAI:
     """A client without retries and deadlines, which are the caller's, that goes nowhere else."""
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-    http = open_http(DefaultAsyncHttpxClient)
+    http = open_http(account.base_url, DefaultAsyncHttpxClient)
     client = AsyncOpenAI(
         api_key=account.sent_key,
         admin_api_key="",  # else read from the environment, as the next ones are

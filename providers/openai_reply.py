@@ -19,7 +19,7 @@ from orglab.providers.base import (
     ToolCall,
     Unavailable,
 )
-from orglab.providers.hosted import Account
+from orglab.providers.hosted import MOST_TOKENS, Account
 from orglab.providers.hosted_faults import ServerWords, body_fault
 
 __all__ = ["completion_of", "read_json", "refusal_of", "usage_of"]
@@ -33,6 +33,7 @@ _STOPS: Final[Mapping[str, StopReason]] = {
     "refusal": "refusal",
     "tool_calls": "tool_calls",
 }
+_COUNTS: Final = ("prompt_tokens", "completion_tokens")
 _REFUSALS: Final = frozenset(("content_filter", "content_policy_violation", "invalid_prompt"))
 """Codes of a 400 by which a server declines what was asked."""
 
@@ -45,6 +46,7 @@ def read_json(text: str, account: Account) -> dict[str, JSON]:
         Unavailable: It is no whole JSON object.
     """
     text = account.hide(text) if account.key and account.key in text else text
+    text = text.removeprefix("\ufeff")  # some gateways mark their UTF-8
     if text.lstrip()[:1] == "<":
         raise BadRequest(f"{account.host} answered with a page: is the base_url whole, with /v1?")
     try:
@@ -86,7 +88,7 @@ def completion_of(data: Mapping[str, JSON], request: Request, account: Account) 
         model=_text(data.get("model")),
         fingerprint=_fingerprint(data),
         logprobs=_logprobs(choice.get("logprobs")),
-        notes=tuple(_notes(data, choice, usage, text)),
+        notes=tuple(_notes(choice, usage, text)),
     )
     if isinstance(refusal, str) and refusal.strip():
         return replace(completion, text=refusal, stop="refusal", tool_calls=())
@@ -109,6 +111,8 @@ def usage_of(data: JSON) -> TokenUsage:
     alone; what the total has beyond both parts is reasoning.
     """
     counts = _map(data)
+    if any(counts.get(name) and not _count(counts[name]) for name in _COUNTS):
+        return TokenUsage()  # half a count would pass for a price
     read, written = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
     beyond = max(_count(counts.get("total_tokens")) - read - written, 0)
     details = _map(counts.get("completion_tokens_details"))
@@ -203,10 +207,8 @@ def _logprob(token: Mapping[str, JSON]) -> dict[str, JSON] | None:
     return entry
 
 
-def _notes(
-    data: Mapping[str, JSON], choice: Mapping[str, JSON], usage: TokenUsage, text: str
-) -> Iterator[str]:
-    if not isinstance(data.get("usage"), dict):
+def _notes(choice: Mapping[str, JSON], usage: TokenUsage, text: str) -> Iterator[str]:
+    if not (usage.input or usage.output):
         yield "the server counted no tokens: what this call used is not known"
     reason = choice.get("finish_reason")
     if reason is None:
@@ -228,6 +230,6 @@ def _text(value: JSON) -> str:
 
 
 def _count(value: JSON) -> int:
-    """A count of tokens; what is none counts as nothing."""
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return max(int(value), 0) if whole else 0
+    """A count of tokens; what is none, or can be none, counts as nothing."""
+    whole = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if whole and 0 <= value <= MOST_TOKENS else 0

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from orglab.engine.spec.fault import Problem, SpecPath
 
-__all__ = ["secret_problems"]
+__all__ = ["CURE", "secret_problems"]
 
 JSON: TypeAlias = Any
 
@@ -38,7 +38,7 @@ _SECRETS: Final = frozenset(
 )
 """Names under which clients take secrets, without capitals and signs; headers may hold one."""
 
-_CURE: Final = "put it into an environment variable, and write `api_key_env: NAME`"
+CURE: Final = "put it into an environment variable, and write `api_key_env: NAME`"
 
 
 def secret_problems(model: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
@@ -46,18 +46,29 @@ def secret_problems(model: Mapping[str, JSON], path: SpecPath) -> Iterator[Probl
     yield from _named(model, path)
     params = model.get("params")
     if isinstance(params, dict):
-        yield from _named(params, (*path, "params"))
+        yield from _within(params, (*path, "params"))
     url = model.get("base_url")
     if isinstance(url, str) and _holds_password(url):
         wrong = "an address must not hold a user's name or password"
-        yield Problem(path=(*path, "base_url"), wrong=wrong, cure=_CURE)
+        yield Problem(path=(*path, "base_url"), wrong=wrong, cure=CURE)
+
+
+def _within(value: JSON, path: SpecPath) -> Iterator[Problem]:
+    """What is sent as it stands may hold one at any depth: ``extra_body`` is a server's own form."""
+    if isinstance(value, dict):
+        yield from _named(value, path)
+        for name, part in value.items():
+            yield from _within(part, (*path, name))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _within(part, (*path, index))
 
 
 def _named(fields: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
     for name in fields:
         if name.lower().replace("_", "").replace("-", "").removeprefix("x") in _SECRETS:
             wrong = f"a spec holds no secrets, so `{name}` is not allowed"
-            yield Problem(path=(*path, name), wrong=wrong, cure=_CURE, at_key=True)
+            yield Problem(path=(*path, name), wrong=wrong, cure=CURE, at_key=True)
 
 
 def _holds_password(url: str) -> bool:

@@ -15,6 +15,7 @@ from jsonschema.validators import extend
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.scalar import is_number
 from orglab.engine.spec.schema import definition
+from orglab.engine.spec.secrets import CURE
 from orglab.engine.spec.words import did_you_mean, got, nearest, quoted
 
 __all__ = ["shape_problems", "tell", "validator"]
@@ -392,7 +393,10 @@ def _bound(words: str) -> Callable[[_Error, SpecPath], list[Problem]]:
 
 
 def _not_matching(error: _Error, path: SpecPath) -> list[Problem]:
-    wrong = f"{_wanted(error) or 'other text is wanted'}, got {got(error.instance)}"
+    wrong = _wanted(error) or "other text is wanted"
+    if path[-1:] == ("api_key_env",):  # what stands there may be the key itself
+        return [Problem(path=path, wrong=wrong, cure=CURE)]
+    wrong += f", got {got(error.instance)}"
     return [Problem(path=path, wrong=wrong, cure=_name_cure(error))]
 
 

@@ -34,6 +34,39 @@ async def test_a_reply_is_read_whole(wire: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 10, "completion_tokens": 1e300},
+        {"prompt_tokens": 10**25, "completion_tokens": 2},
+        {"prompt_tokens": 10, "completion_tokens": -2, "total_tokens": 8},
+        {"prompt_tokens": 10, "completion_tokens": "2"},
+    ],
+)
+async def test_counts_that_are_none_are_unknown(wire: Any, usage: Any) -> None:
+    """The reply is kept and its cost unknown: half a count would be half a price."""
+    wire.answer({**wire.made.chat(), "usage": usage})
+    completion = await wire.provider().complete(wire.request())
+    assert (completion.text, completion.usage) == ("OK", TokenUsage())
+    assert "counted no tokens" in completion.notes[0]
+
+
+async def test_a_mark_before_the_json_is_no_fault(wire: Any) -> None:
+    """Some gateways begin their UTF-8 with a byte order mark."""
+    wire.answer(wire.made.Reply(body="\ufeff" + json.dumps(wire.made.chat())))
+    assert (await wire.provider().complete(wire.request())).text == "OK"
+
+
+async def test_this_machine_is_reached_without_a_proxy(
+    wire: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy could not reach it, and would be told the prompts and the key."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    wire.answer(wire.made.chat())
+    assert (await wire.provider().complete(wire.request())).text == "OK"
+
+
+@pytest.mark.parametrize(
     ("text", "message", "finish"),
     [
         (None, {"refusal": "I cannot help with that."}, "stop"),
