@@ -68,6 +68,7 @@ class Tally:
     _uses: set[tuple[str, int]] = field(default_factory=set)
     shared_tokens: int = 0
     shared_usd: float = 0.0
+    shared_unpriced: int = 0
 
     def event(self, event: Event) -> None:
         """Counts an event; a loop is a verdict that obliged, or a use of a closing link."""
@@ -103,6 +104,7 @@ class Tally:
         if answered and not body.get("attempts", 1):  # another run of the study paid for it
             self.shared_tokens += usage.get("input", 0) + usage.get("output", 0)
             self.shared_usd += cost or 0.0
+            self.shared_unpriced += cost is None
 
     @property
     def cost_usd(self) -> float | None:

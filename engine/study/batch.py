@@ -120,6 +120,7 @@ class Tally:
         reused_usd: US dollars that they had cost, as far as that is known.
         tokens: Tokens paid for: those of replies that arms share count once, of other studies never.
         cost_usd: US dollars of calls whose price is known, counted likewise.
+        unpriced: Calls whose price is not known, counted likewise.
         others: Runs in the study that are not of this batch: other units, seeds or replicates.
         interrupted: The user stopped the batch.
         budget: The money of the study, where it is bounded.
@@ -140,6 +141,7 @@ class Tally:
     loops: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
+    unpriced: int = 0
     others: int = 0
     interrupted: bool = False
     budget: Budget | None = None
@@ -541,3 +543,4 @@ class BatchRun:
         tally.loops += ending.loops
         tally.tokens += ending.tokens - used.shared_tokens
         tally.cost_usd += ending.cost_usd - used.shared_usd
+        tally.unpriced += used.unpriced - used.shared_unpriced

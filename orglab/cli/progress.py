@@ -74,7 +74,7 @@ class _Lines:
 
 
 def _words(tally: Tally, unreal: str) -> str:
-    words = f"{count(tally.loops, 'loop')}, {tally.tokens:,} tokens, ${tally.cost_usd:.4f}"
+    words = f"{count(tally.loops, 'loop')}, {tally.tokens:,} tokens, {_money(tally)}"
     words += f" ({unreal})" if unreal and tally.cost_usd else ""
     if tally.teams > MANY:  # a unit is run with all of them before the next begins
         rounds = tally.planned // tally.teams
@@ -84,3 +84,11 @@ def _words(tally: Tally, unreal: str) -> str:
     if tally.failed or tally.stopped:
         words += f", {tally.failed} failed, {tally.stopped} stopped"
     return words
+
+
+def _money(tally: Tally) -> str:
+    """What was spent; a part of unknown price is never nothing."""
+    known = f"${tally.cost_usd:.4f}"
+    if not tally.unpriced:
+        return known
+    return f"at least {known}" if tally.cost_usd else "$ unknown"
