@@ -197,8 +197,9 @@ class Gathered:
         counts = {name: usage.get(name) for name in _COUNTS}
         counts["thinking_tokens"] = details.get("thinking_tokens")
         for name, tokens in counts.items():
-            whole = isinstance(tokens, int) and not isinstance(tokens, bool)
-            if whole and 0 <= tokens <= MOST_TOKENS:
+            if not isinstance(tokens, int) or isinstance(tokens, bool):
+                continue
+            if 0 <= tokens <= MOST_TOKENS:
                 self.counts[name] = tokens
 
 

@@ -138,7 +138,7 @@ def test_links(text: str, lines: list[str]) -> None:
         ("{provider: x, timeout_seconds: 0}", "model",
          "timeout_seconds: 0 is too small: it must be more than 0; a number is wanted"),
         ("{provider: x, api_key_env: sk-123}", "model",
-         'api_key_env: the name of an environment variable is wanted, got the text "sk-123"'),
+         "api_key_env: the name of an environment variable is wanted; put it into an environment variable"),
         ("{members: []}", "pool", "members: a list of names is wanted, got an empty list; write at least one"),
         ("{members: [a], replace: off}", "pool", "replace: got the text 'off', write false"),
         ("query", "tool", "query"),
