@@ -142,9 +142,9 @@ class ArmFigures:
     def add(self, row: RunRow) -> None:
         """Counts a run."""
         self.statuses[row.status] += 1
-        self.simulated += row.simulated
         if row.status == "running":
             return
+        self.simulated += row.simulated
         spent = row.service_seconds + row.waiting_seconds
         figures = {
             "turns": row.turns,
@@ -164,6 +164,11 @@ class ArmFigures:
     def runs(self) -> int:
         """All its runs."""
         return self.statuses.total()
+
+    @property
+    def ended(self) -> int:
+        """Its runs that have ended: of others it is not known who answered."""
+        return self.runs - self.statuses["running"]
 
     def as_json(self) -> dict[str, JSON]:
         """Its figures as plain data; totals are of the runs that ended."""
@@ -209,12 +214,8 @@ class Summary:
         parts: list[RenderableType] = []
         if self.simulated:
             words = "SIMULATED: no language model wrote these replies; the figures measure nothing"
-            if not all(group.simulated == group.runs for group in self.groups):
-                words = "PARTLY SIMULATED: " + ", ".join(
-                    f"{visible(group.label)} {group.simulated} of {group.runs} runs"
-                    for group in self.groups
-                    if group.simulated
-                )
+            if not all(group.simulated == group.ended for group in self.groups):
+                words = f"PARTLY SIMULATED: {_few([*map(_simulated, self.groups)])}"
             parts.append(Text(words, style="bold magenta"))
         starts = range(0, len(self.groups), _AT_ONCE)
         told = [name for name in _measured(self.groups) if self.everything or self._is_main(name)]
@@ -263,6 +264,18 @@ class Summary:
             "drifts": [{"study": place, **drift.as_json()} for place, drift in self.drifts],
             "money": [{"study": place, "words": words} for place, words in self.money],
         }
+
+
+def _simulated(group: ArmFigures) -> str:
+    """How many of its runs are simulated; "" where none is."""
+    words = f"{visible(group.label)} {group.simulated} of {group.ended} ended runs"
+    return words if group.simulated else ""
+
+
+def _few(words: Sequence[str]) -> str:
+    told = [each for each in words if each]
+    more = [f"{len(told) - _AT_ONCE} more"] if len(told) > _AT_ONCE else []
+    return ", ".join([*told[:_AT_ONCE], *more])
 
 
 def summary(places: Sequence[Path], *, everything: bool = False) -> Summary:
@@ -428,7 +441,7 @@ def _unreal(groups: Sequence[ArmFigures]) -> str:
     """Dollars that nobody paid are called so in their own line."""
     if not any(any(group.totals.get("dollars", ())) for group in groups):
         return ""
-    words = unreal(sum(group.simulated for group in groups), sum(group.runs for group in groups))
+    words = unreal(sum(group.simulated for group in groups), sum(group.ended for group in groups))
     return f"{words} " if words else ""
 
 

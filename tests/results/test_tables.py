@@ -224,7 +224,7 @@ def test_summary_counts_what_is_missing_and_says_simulated(study: Path) -> None:
     assert flat["measures"]["approved"]["hits"] == 2
     dumps(found.as_json())
     text = found.text(100)
-    assert text.startswith("PARTLY SIMULATED: flat 3 of 3 runs, deep 3 of 4 runs\n")
+    assert text.startswith("SIMULATED: no language model")
     assert "67 % (2 of 3), 21 to 94 %" in text
     assert "0 in every run: questions" in text
     assert "of 2, 1 missing" in text
@@ -266,8 +266,26 @@ def test_names_are_whole_in_a_narrow_list_of_runs(study: Path) -> None:
     assert max(map(len, printed.splitlines())) <= 80
 
 
+def told_as_real(study: Path) -> None:
+    """A run whose replies were written by a language model."""
+    connection = sqlite3.connect(study / "study.sqlite")
+    with connection:
+        connection.execute("UPDATE runs SET simulated=0 WHERE id LIKE '1%'")
+    connection.close()
+
+
+def test_what_is_simulated_is_told_of_runs_that_ended(study: Path) -> None:
+    """Of others nothing is known: a killed study of simulated models is wholly simulated."""
+    assert summary([study]).text().startswith("SIMULATED: no language model")
+    told_as_real(study)
+    text = summary([study]).text()
+    assert text.startswith("PARTLY SIMULATED: flat 3 of 3 ended runs, deep 2 of 3 ended runs\n")
+
+
 def test_dollars_that_nobody_paid_are_marked(study: Path) -> None:
     """In the summary's own line and in the list of runs, wholly or in part."""
+    assert "\nsimulated dollars a run" in summary([study]).text(100)
+    told_as_real(study)
     assert "\npartly simulated dollars a run" in summary([study]).text(100)
     connection = sqlite3.connect(study / "study.sqlite")
     with connection:
