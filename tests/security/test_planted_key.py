@@ -11,8 +11,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 KEY = "sk-planted-4f9a7c31e2d84b06"
 WIRE = Path(__file__).parents[2] / "benchmarks/wire"
 
@@ -90,11 +88,10 @@ def test_a_planted_key_is_found_nowhere(tmp_path: Path) -> None:
     assert [name for name, text in _texts(tmp_path).items() if KEY in text] == []
 
 
-@pytest.mark.parametrize("name", ["openai", "anthropic"])
-def test_a_missing_key_is_told_by_its_variable(tmp_path: Path, name: str) -> None:
+def test_a_missing_key_is_told_by_its_variable(tmp_path: Path) -> None:
     """The words name the variable; no other part of the environment is told."""
-    spec = TEAM.format(provider=name, url="http://127.0.0.1:9").replace("PLANTED", "NOT_SET_KEY")
-    (tmp_path / "a.yaml").write_text(spec, encoding="utf-8")
+    spec = TEAM.format(provider="anthropic", url="http://127.0.0.1:9")
+    (tmp_path / "a.yaml").write_text(spec.replace("PLANTED", "NOT_SET_KEY"), encoding="utf-8")
     done = _run(tmp_path, "run", "a.yaml", "--input", "topic=tea")
     assert done.returncode == 2
     assert "NOT_SET_KEY" in done.stderr

@@ -20,7 +20,7 @@ from orglab.providers.base import Request
 from orglab.providers.scripted import ScriptedProvider
 from orglab.results.journal import Entry, MemoryJournal
 
-TEAMS = int(os.environ.get("ORGLAB_FUZZ_TEAMS", "1000"))
+TEAMS = int(os.environ.get("ORGLAB_FUZZ_TEAMS", "600"))
 """Teams tried by the quick test; raise it to try more."""
 
 OBLIGING = ("question", "revise", "reject")
