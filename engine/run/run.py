@@ -152,6 +152,17 @@ _Prepared: TypeAlias = Turn | TeamTurn | Reading | TurnFailed
 _CALLING = (Turn, TeamTurn)
 
 
+def _toolbox(plan: RunPlan, unit: Unit) -> Toolbox:
+    topology = plan.topology
+    return Toolbox(
+        uses=topology.tools,
+        inputs=unit.inputs,
+        resolve=resolver(topology.folder, unit),
+        folder=topology.folder,
+        sources=plan.sources,
+    )
+
+
 class _Run:
     def __init__(
         self, plan: RunPlan, unit: Unit, journal: Journal, frame: _Frame, meter: Meter
@@ -174,13 +185,7 @@ class _Run:
         self.names: dict[str, Names] = {}
         self.fault: LimitReached | None = None
         self.of_account = False
-        toolbox = Toolbox(
-            uses=topology.tools,
-            inputs=unit.inputs,
-            resolve=resolver(topology.folder, unit),
-            folder=topology.folder,
-            sources=plan.sources,
-        )
+        toolbox = _toolbox(plan, unit)
         self.runner = TurnRunner(
             journal=journal,
             counter=self.counter,
