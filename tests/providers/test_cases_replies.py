@@ -146,17 +146,32 @@ SCORE = {
 }
 
 
-def verdicts() -> list[Any]:
-    """The rows of case 25 whose scale is JSON."""
+LETTER = {
+    "type": "object",
+    "required": ["grade"],
+    "properties": {"grade": {"enum": ["C", "P", "I"]}},
+}
+
+
+def verdicts(*scales: str) -> list[Any]:
+    """The rows of case 25 of these scales."""
     path = CASES / "25-reply-judge-verdicts/judge.csv"
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["scale"] == "0-10 JSON"]
+        rows = [row for row in csv.DictReader(file) if row["scale"] in scales]
     return [pytest.param(row, id=row["judge_text"]) for row in rows]
 
 
-@pytest.mark.parametrize("row", verdicts())
+@pytest.mark.parametrize("row", verdicts("letters C/P/I", '0-10 text "Score: n"'))
+def test_a_verdict_in_prose_is_never_guessed_at(row: dict[str, str]) -> None:
+    """Case 25: our judges answer in JSON, so a grade in a sentence is asked for again, then missing."""
+    for schema in (LETTER, SCORE):
+        reading = read_reply(row["judge_text"], schema)
+        assert (reading.value, bool(reading.problem)) == (None, True)
+
+
+@pytest.mark.parametrize("row", verdicts("0-10 JSON"))
 def test_a_score_that_is_not_given_is_missing(row: dict[str, str]) -> None:
     """Case 25: out of range, null, a text, two values or prose: no score, and never 0."""
     reading = read_reply(row["judge_text"], SCORE)
