@@ -196,6 +196,7 @@ class _Loading:
         self.problems: list[Problem] = []
         self.catalogue = ""
         self.trust = trust
+        self.above = ""
 
     def run(
         self, document: Located | None, overrides: Mapping[str, JSON], models: Path | None
@@ -245,7 +246,7 @@ class _Loading:
             catalogue = self.sources.catalogue(models, self.catalogue)
             if catalogue is not None:
                 document = swapped(document, catalogue)
-        return apply_overrides(document, overrides, self.sources.tell)
+        return apply_overrides(document, overrides, self.sources.tell, self.above)
 
     # -- roles that are teams
 
@@ -280,6 +281,7 @@ class _Loading:
         if inner is not None and found.sources.whole:
             inner, taken = team_of(inner, outer, only)
         loading = _Loading(found.sources, found.shown, found.stem, self.trust, found.around)
+        loading.above = f"{self.above}roles.{name}.{TEAM}."
         loaded = loading.run(inner, overrides, None if taken else models)
         told = [each for each in loaded.problems if not (taken and each.path[:1] in _TAKEN)]
         self.problems += [within(problem, name) for problem in told]

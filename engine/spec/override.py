@@ -25,16 +25,19 @@ class _UnknownPath(LookupError):
     """Raised when a path names nothing; the text says what is near."""
 
 
-def apply_overrides(document: Located, overrides: Mapping[str, JSON], tell: Tell) -> Located:
+def apply_overrides(
+    document: Located, overrides: Mapping[str, JSON], tell: Tell, above: str = ""
+) -> Located:
     """``document`` with each override put in; null removes.
 
     Args:
         document: The document, extended already. It is left as it is.
         overrides: Values by path, such as ``links.oversight.cap``.
         tell: Is told of each path that names nothing.
+        above: What stands before each path as it was given: ``roles.lead.team.`` of a team within.
     """
     for text, value in overrides.items():
-        mark = Mark(f"--set {text}", 0, 0)
+        mark = Mark(f"--set {above}{text}", 0, 0)
         try:
             path = _resolved(document.data, text.split("."))
             document = _put(document, path, Located(value, _place(value, mark)))

@@ -37,7 +37,14 @@ def places(path: str, normal: Normal) -> list[str]:
 
 
 def _by_name(normal: Normal) -> dict[str, JSON]:
-    return {**normal, "links": {link["id"]: link for link in normal["links"]}}
+    """The team with its links by their ids, and so in the teams within it."""
+    roles = {
+        name: {**role, "team": _by_name(role["team"])}
+        if isinstance(role.get("team"), Mapping)
+        else role
+        for name, role in normal["roles"].items()
+    }
+    return {**normal, "roles": roles, "links": {link["id"]: link for link in normal["links"]}}
 
 
 def _matches(parts: Sequence[str], held: JSON) -> Iterator[list[str]]:

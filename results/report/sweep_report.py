@@ -270,7 +270,9 @@ def _decision(findings: SweepFindings, main: OutcomeFindings) -> str:
             return (
                 f"{findings.names[best]}: every cheaper variant on the front is shown to be worse."
             )
-        if behind.p is not None and behind.p >= ALPHA:
+        if behind.p is None:
+            return ""  # too few units have both: it is not known whether it is worse
+        if behind.p >= ALPHA:
             return _cheaper(findings, row, best, behind)
     return ""
 

@@ -83,6 +83,7 @@ def test_an_override_reaches_into_the_team(folder: Path) -> None:
     assert sound(loaded).roles["lead"].team.authority[0].cap == 0
     wrong = load(folder / "outer.yaml", overrides={"roles.lead.team.links.o.cap": 0})
     (fault,) = wrong.faults
+    assert str(fault).startswith("--set roles.lead.team.links.o.cap ")
     assert "there is no link `o`" in str(fault)
 
 

@@ -283,6 +283,25 @@ def test_single_faults(write: Write, text: str, words: str) -> None:
     assert words in str(error.value)
 
 
+def test_paths_and_wildcards_reach_into_a_team_within(write: Write, tmp_path: Path) -> None:
+    """Its links have names there too; a value that it does not take is told where it stands."""
+    outer = TEAM[: TEAM.index("roles:")] + "roles: {lead: {team: free.yaml}}\noutput: lead\n"
+    (tmp_path / "outer.yaml").write_text(outer.replace("name: free", "name: outer"))
+    head = HEAD.replace("free.yaml", "outer.yaml")
+    links = (
+        'vary: {"roles.lead.team.links.*.cap": [0, 1], "roles.*.team.roles.*.vars.persona": [a]}'
+    )
+    sweep = load_sweep(write(f"{head}{links}\n"))
+    caps = [
+        cell.team.topology.normal["roles"]["lead"]["team"]["links"][0]["cap"]
+        for cell in sweep.cells
+    ]
+    assert caps == [0, 1]
+    whole = "vary: {roles.lead.team.links.oversight: [{kind: authority, cap: 0}]}"
+    found = [str(fault) for fault in check_sweep(write(f"{head}{whole}\n"))]
+    assert "vary.roles.lead.team.links.oversight[0]: from is missing" in found[0]
+
+
 def test_a_base_that_is_a_sweep_or_outside_is_refused(write: Write) -> None:
     """A base lies in the sweep's folder and is a topology or an experiment."""
     text = "kind: sweep\nversion: 1\nname: s\nbase: BASE\nvary: {limits.turns: [5]}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 
 from orglab.results.jsontext import dumps
 from orglab.results.records import Score
-from orglab.results.report.sweep_report import SweepReport, sweep_report_of
+from orglab.results.report.sweep_analysis import FrontRow
+from orglab.results.report.sweep_report import SweepReport, _decision, sweep_report_of
 from orglab.results.report.write import write_report
+from orglab.results.statistics.factors import Estimate
 from orglab.results.store import Store
 
 CAPS, PERSONAS, UNITS = (0, 1, 4), ("plain", "bold"), 5
@@ -173,3 +176,15 @@ def test_changes_of_the_plan_are_told(tmp_path: Path) -> None:
     assert titles == ["UNFINISHED", "ANALYSIS CHANGED AFTER DATA EXISTED"]
     (change,) = found.findings.changes
     assert (change.ended, change.words) == (30, "units: 5, then 6; analysis changed")
+
+
+def test_nothing_is_called_worse_that_was_not_compared(tmp_path: Path) -> None:
+    """With one unit no difference has an interval: the cheaper variant may be as good."""
+    findings = sweep_report_of(study(tmp_path / "study", plan(), units=1)).findings
+    assert findings.main is not None
+    best, cheaper = (row.point for row in findings.main.ranked[:2])
+    front = [
+        FrontRow(point=point, cost=Estimate(n=1, value=cost), quality=Estimate(n=1, value=0.0), front=True, share=None)
+        for point, cost in ((best, 2.0), (cheaper, 1.0))
+    ]  # fmt: skip
+    assert _decision(replace(findings, front=front), findings.main) == ""
