@@ -18,7 +18,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orglab.results.figures_text import dollars, seconds, unreal
+from orglab.results.figures_text import count, dollars, seconds, unreal
 from orglab.results.jsontext import loads
 from orglab.results.paid import money_words
 from orglab.results.plain import visible
@@ -52,6 +52,8 @@ class Measure:
         values: Numbers, or 0 and 1.
         labels: How often each label was given.
         missing: Runs in which the value is missing.
+        units: The units that were measured: of several runs of one unit, no interval is told, since
+            they say less than as many units would.
     """
 
     scale: str = ""
@@ -59,9 +61,12 @@ class Measure:
     values: list[float] = field(default_factory=list)
     labels: Counter[str] = field(default_factory=Counter)
     missing: int = 0
+    units: set[str] = field(default_factory=set)
 
-    def add(self, value: float | None, label: str | None) -> None:
-        """Counts a score."""
+    def add(self, value: float | None, label: str | None, unit: str) -> None:
+        """Counts a score of a run of a unit."""
+        if label is not None or value is not None:
+            self.units.add(unit)
         if label is not None:
             self.labels[label] += 1
         elif value is None:
@@ -83,10 +88,13 @@ class Measure:
             return figures
         if self.scale == "binary":
             hits = round(sum(self.values))
-            low, high = wilson(hits, self.n)
+            low, high = self._interval(hits) or (None, None)
             rate = {"hits": hits, "rate": hits / self.n, "low": low, "high": high}
             return figures | rate
         return figures | {"mean": fmean(self.values), "median": median(self.values)}
+
+    def _interval(self, hits: int) -> tuple[float, float] | None:
+        return wilson(hits, self.n) if self.n == len(self.units) else None
 
     def text(self, runs: int) -> str:
         """Its figures on a line or two; of how many, where it is not of all ``runs``."""
@@ -107,9 +115,11 @@ class Measure:
             return f"{visible(label)}: {often} of {self.n}"
         if self.scale == "binary":
             hits = round(sum(self.values))
-            low, high = wilson(hits, self.n)
             rate = f"{100 * hits / self.n:.0f} % ({hits} of {self.n})"
-            return f"{rate}, {100 * low:.0f} to {100 * high:.0f} %"
+            interval = self._interval(hits)
+            if interval is None:
+                return f"{rate}, {count(len(self.units), 'unit')}"
+            return f"{rate}, {100 * interval[0]:.0f} to {100 * interval[1]:.0f} %"
         return f"{_short(fmean(self.values))}, median {_short(median(self.values))}"
 
 
@@ -367,7 +377,7 @@ def _is_experiment(reader: Reader) -> bool:
 
 def _add_scores(reader: Reader, groups: Mapping[str, ArmFigures], current: set[int]) -> None:
     names = _names(reader)
-    sql = """SELECT s.run, r.arm, s.evaluator, s.arguments, s.name, s.scale, s.value, s.label
+    sql = """SELECT s.run, r.arm, r.unit, s.evaluator, s.arguments, s.name, s.scale, s.value, s.label
              FROM scores s JOIN runs r USING (run) ORDER BY s.run"""
     for row in reader.rows(sql):
         if row["run"] not in current:
@@ -376,7 +386,7 @@ def _add_scores(reader: Reader, groups: Mapping[str, ArmFigures], current: set[i
         measure = groups[row["arm"]].measures.setdefault(name, Measure())
         measure.scale = row["scale"]
         measure.main = row["evaluator"] != "usage" and row["name"] not in _DETAILS
-        measure.add(row["value"], row["label"])
+        measure.add(row["value"], row["label"], row["unit"])
     failed = """SELECT e.run, r.arm, e.evaluator FROM evaluations e JOIN runs r USING (run)
                 WHERE e.error IS NOT NULL ORDER BY e.run"""
     for row in reader.rows(failed):

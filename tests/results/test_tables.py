@@ -21,7 +21,7 @@ from orglab.results.reader import Reader
 from orglab.results.records import Event, Score
 from orglab.results.run_list import runs_table
 from orglab.results.store import Store
-from orglab.results.summary import summary
+from orglab.results.summary import Measure, summary
 from orglab.results.tables import TABLES, frame, frames
 
 TEXT = '=1+1, "quoted"\nline \u2028 \ud800 \x1b[2J'
@@ -229,6 +229,18 @@ def test_summary_counts_what_is_missing_and_says_simulated(study: Path) -> None:
     assert "0 in every run: questions" in text
     assert "of 2, 1 missing" in text
     assert "1 unknown" in text
+
+
+def test_replicates_of_a_unit_are_not_independent() -> None:
+    """Five runs of each of six units are no thirty units: the rate has no interval (case 64)."""
+    repeated, once = Measure(scale="binary"), Measure(scale="binary")
+    for unit in range(6):
+        once.add(float(unit > 1), None, f"u{unit}")
+        for _ in range(5):
+            repeated.add(float(unit > 1), None, f"u{unit}")
+    assert repeated.text(30) == "67 % (20 of 30), 6 units"
+    assert (repeated.as_json()["low"], repeated.as_json()["rate"]) == (None, pytest.approx(2 / 3))
+    assert once.text(6) == "67 % (4 of 6), 30 to 90 %"
 
 
 def test_summary_of_two_studies_names_both(study: Path, tmp_path: Path) -> None:
