@@ -10,7 +10,15 @@ from orglab.results.entries import records_of
 from orglab.results.journal import Entry
 from orglab.results.records import Event, Output, RunRecord, Verdict
 
-__all__ = ["answering", "closing_uses", "outputs_of", "run_record", "together", "verdicts_of"]
+__all__ = [
+    "answering",
+    "closing_uses",
+    "outputs_of",
+    "run_record",
+    "together",
+    "use_of",
+    "verdicts_of",
+]
 
 JSON: TypeAlias = Any
 
@@ -18,13 +26,20 @@ _VERDICT_FIELDS = frozenset(field.name for field in fields(Verdict))
 
 
 def closing_uses(events: Iterable[Event]) -> list[str]:
-    """The link of each use of a closing link, in order; copies that deliver together share a use."""
-    uses = {
-        (event.body["link"], event.body["use"]): None
-        for event in events
-        if event.kind == "delivered" and "use" in event.body
-    }
-    return [link for link, _ in uses]
+    """The link of each use of a closing link, in order."""
+    uses = dict.fromkeys(use for event in events if (use := use_of(event)) is not None)
+    return [link for _, link, _ in uses]
+
+
+def use_of(event: Event) -> tuple[str, str, int] | None:
+    """The use of a closing link that an event tells: of which copy's team, the link, the number.
+
+    Copies that deliver together share a use; each copy of a role that is a team has uses of its own.
+    """
+    if event.kind != "delivered" or "use" not in event.body:
+        return None
+    around = event.body["output"].rpartition("@")[0].rpartition("/")[0]
+    return around, event.body["link"], event.body["use"]
 
 
 class _Fates:

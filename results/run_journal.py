@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from orglab.results.commit import GroupCommit, Row
+from orglab.results.history import use_of
 from orglab.results.journal import Entry, JournalError
 from orglab.results.jsontext import dumps
 from orglab.results.records import Event, RunStatus
@@ -65,7 +66,7 @@ class Tally:
     service_seconds: float = 0.0
     waiting_seconds: float = 0.0
     simulated: bool = False
-    _uses: set[tuple[str, int]] = field(default_factory=set)
+    _uses: set[tuple[str, str, int]] = field(default_factory=set)
     shared_tokens: int = 0
     shared_usd: float = 0.0
     shared_unpriced: int = 0
@@ -75,8 +76,7 @@ class Tally:
         if event.kind == "verdict":
             self.loops += bool(event.body.get("obliged"))
             self.forced += bool(event.body.get("forced"))
-        elif event.kind == "delivered" and "use" in event.body:
-            use = (event.body["link"], event.body["use"])  # copies share a use
+        elif (use := use_of(event)) is not None:
             self.loops += use not in self._uses
             self._uses.add(use)
         elif event.kind in ("turn", "review"):

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from orglab.engine.run.copies import Copy
 from orglab.engine.run.flow import Emit
-from orglab.results.history import closing_uses
+from orglab.results.history import use_of
 from orglab.results.journal import Entry, Journal
 from orglab.results.records import Event
 
@@ -42,13 +42,14 @@ class Names:
         role: The role that is the team.
         copy: The copy of it.
         visits: How many turns each copy of the team took in earlier turns of this copy.
-        uses: How often each closing link was used in them.
+        uses: How often each closing link was used in them, by the copy of a team within, "" for
+            the team itself.
     """
 
     role: str
     copy: str
     visits: dict[str, int] = field(default_factory=dict)
-    uses: dict[str, int] = field(default_factory=dict)
+    uses: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, copy: Copy) -> Names:
@@ -86,8 +87,8 @@ class Names:
             if event.kind in _TAKING:
                 copy = event.body[_TAKING[event.kind]]
                 self.visits[copy] = self.visits.get(copy, 0) + 1
-        for link in closing_uses(events):
-            self.uses[link] = self.uses.get(link, 0) + 1
+        for around, link, _ in dict.fromkeys(filter(None, map(use_of, events))):
+            self.uses[around, link] = self.uses.get((around, link), 0) + 1
 
 
 class InnerJournal:
@@ -158,8 +159,8 @@ def _renamed(event: Event, names: Names, visit: int) -> Emit:
     who = event.body.get("superior" if event.kind == "review" else "copy")
     if who is not None and "visit" in body:
         body["visit"] = names.visit(who, body["visit"])
-    if "use" in body:
-        body["use"] += names.uses.get(event.body["link"], 0)
+    if use := use_of(event):
+        body["use"] += names.uses.get(use[:2], 0)
     return Emit(event.kind, body)
 
 

@@ -258,6 +258,19 @@ async def test_uses_of_closing_links_count_on(team: Make, build: Make, play: Mak
     assert run.outcome.loops == 5
 
 
+async def test_each_copy_of_a_team_has_uses_of_its_own(team: Make, build: Make, play: Make) -> None:
+    """Two copies that loop once are two loops, in teams within teams too."""
+    loop = build({"w": {}}, [{"from": "w", "to": "w", "cap": 1, "on_cap": "accept"}], "w")
+    inner = build({"x": {"team": loop, "replicas": 2}}, [], "x")
+    again = [{"from": "lead", "to": "lead", "cap": 1, "on_cap": "accept"}]
+    run = await play(team({"lead": {"team": inner, "replicas": 3}}, again, "lead"), {})
+    closing = [body for body in run.of("delivered") if body["link"] == "lead/x/w>w"]
+    uses = sorted((body["output"].rpartition("/")[0], body["use"]) for body in closing)
+    copies = [f"lead#{lead}/x#{x}" for lead in (1, 2, 3) for x in (1, 2)]
+    assert uses == [(copy, use) for copy in copies for use in (1, 2)]
+    assert run.outcome.loops == 2 * 6 + 1
+
+
 @pytest.mark.parametrize("kept", range(7))
 async def test_a_run_goes_on_from_any_reply_of_a_team(
     team: Make, play: Make, pair: Make, kept: int
