@@ -14,12 +14,12 @@ import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from orglab.engine.spec.served import without_fixed
-from orglab.engine.tools.mcp_result import result_of
+from orglab.engine.tools.mcp_result import hidden, result_of
 from orglab.providers.base import JSON, ToolError
 from orglab.providers.tool_source import OpenSource, Served, ServedTool
 from orglab.providers.validation import checker_for
@@ -99,10 +99,10 @@ def ask_server(address: Address) -> Served:
 
 async def _asked(address: Address, errors: IO[bytes]) -> Served:
     async with asyncio.timeout(address.seconds), _connected(address, errors) as client:
-        return await _served(client)
+        return await _served(client, address)
 
 
-async def _served(client: Client) -> Served:
+async def _served(client: Client, address: Address) -> Served:
     info = client.server_info
     tools: list[ServedTool] = []
     cursor: str | None = None
@@ -113,7 +113,19 @@ async def _served(client: Client) -> Served:
         if cursor is None:
             break
     server = {"name": info.name, "version": info.version} if info is not None else {}
-    return Served(what={"server": server}, tools=tuple(tools))
+    return Served(
+        what={"server": hidden(server, address.hide)},
+        tools=tuple(_without_secrets(tool, address) for tool in tools),
+    )
+
+
+def _without_secrets(tool: ServedTool, address: Address) -> ServedTool:
+    """What a server says of itself is frozen and stored."""
+    return replace(
+        tool,
+        description=address.hide(tool.description),
+        parameters=hidden(dict(tool.parameters), address.hide),
+    )
 
 
 def _tool(name: str, description: str | None, schema: Mapping[str, Any]) -> ServedTool:
@@ -221,7 +233,7 @@ class McpSession(OpenSource):
             raise ToolError(self._late()) from None
         except Exception as fault:  # noqa: BLE001 - whatever the SDK, a process or a network raises
             raise await self._refusal(client, fault) from None
-        return result_of(result, self._characters)
+        return result_of(result, self._characters, self._address.hide)
 
     def _late(self) -> str:
         return f"the tool gave no answer within {self._address.seconds:g} seconds"
@@ -262,7 +274,7 @@ class McpSession(OpenSource):
         try:
             async with _connected(self._address, subprocess.DEVNULL) as client:
                 async with asyncio.timeout(self._address.seconds):
-                    self._compare(await _served(client))
+                    self._compare(await _served(client, self._address))
                 ready.set_result(client)
                 await end.wait()
         except ServerChanged as changed:

@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from mcp.types import CallToolResult, TextContent
 
 import orglab
 from orglab.engine.spec.fault import SpecError
 from orglab.engine.spec.served import ask_source
 from orglab.engine.tools.mcp import Mcp
+from orglab.engine.tools.mcp_result import result_of
+from orglab.engine.tools.mcp_session import Address
 from orglab.providers.base import ToolError
 from orglab.providers.tool_source import OpenSource
 
@@ -113,6 +116,19 @@ async def test_a_session_serves_many_calls_and_survives_what_goes_wrong(
     with pytest.raises(ToolError, match="broke off twice"):
         await session.call("add", {"a": 1, "b": 2})
     assert capfd.readouterr() == ("", "")
+
+
+def test_what_a_server_tells_of_its_variables_is_hidden() -> None:
+    """It may say them back in results too, which are stored, and shown to models."""
+    secret = "sk-planted-0123456789"
+    hide = Address(command=("x",), environment={"TOKEN": secret}).hide
+    said = CallToolResult(content=[TextContent(type="text", text=f"the key is {secret}")])
+    assert result_of(said, 8000, hide) == {"text": "the key is [hidden]"}
+    told = CallToolResult(content=[], structured_content={secret: [{"key": secret}, 1]})
+    assert result_of(told, 8000, hide) == {"[hidden]": [{"key": "[hidden]"}, 1]}
+    failed = said.model_copy(update={"is_error": True})
+    with pytest.raises(ToolError, match=r"^the key is \[hidden\]$"):
+        result_of(failed, 8000, hide)
 
 
 async def test_a_changed_server_ends_the_study(
