@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from orglab.results.history import use_of
 from orglab.results.jsontext import loads
 from orglab.results.reader import Reader
 from orglab.results.report.data import Tables
+from orglab.results.rows import event_of_row
 
 __all__ = ["HedgeCounts", "LoopRow", "read_hedges", "read_loops"]
 
@@ -64,10 +66,10 @@ SELECT run, json_extract(body, '$.link') AS link, json_extract(body, '$.by') AS 
   json_extract(body, '$.action') AS action, COUNT(*) AS number,
   TOTAL(json_extract(body, '$.obliged')) AS obliged, TOTAL(json_extract(body, '$.forced')) AS forced
 FROM events WHERE kind='verdict' GROUP BY run, link, by, action
-UNION ALL
-SELECT run, json_extract(body, '$.link'), 'forward', 'passed on', COUNT(*), COUNT(*), 0
-FROM events WHERE kind='delivered' AND json_extract(body, '$.use') IS NOT NULL
-GROUP BY run, json_extract(body, '$.link')
+"""
+_USES = """
+SELECT run, seq, tick, kind, body FROM events
+WHERE kind='delivered' AND json_extract(body, '$.use') IS NOT NULL
 """
 
 
@@ -80,7 +82,23 @@ def read_loops(reader: Reader, tables: Tables) -> list[LoopRow]:
             counts = found.setdefault(key, [0, 0, 0, 0])
             more = (row["number"], row["obliged"], row["forced"], 1)
             found[key] = [count + int(add) for count, add in zip(counts, more, strict=True)]
+    for (run, link), uses in _closing(reader).items():
+        if run in numbers:
+            key = (numbers[run].arm, link, "forward", "passed on")
+            counts = found.setdefault(key, [0, 0, 0, 0])
+            more = (uses, uses, 0, 1)
+            found[key] = [count + add for count, add in zip(counts, more, strict=True)]
     return [LoopRow(*key, *counts) for key, counts in sorted(found.items())]
+
+
+def _closing(reader: Reader) -> Counter[tuple[int, str]]:
+    """By run and link: how often a closing link was used; copies that deliver together use it once."""
+    told = {
+        (row["run"], use)
+        for row in reader.rows(_USES)
+        if (use := use_of(event_of_row(tuple(row)[1:]))) is not None
+    }
+    return Counter((run, link) for run, (_, link, _) in told)
 
 
 def read_hedges(reader: Reader, tables: Tables) -> Mapping[str, Mapping[str, HedgeCounts]]:
