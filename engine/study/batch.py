@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from orglab.engine.graph.money import unbounded_models
+from orglab.engine.graph.money import roles_by_model, unbounded_models
 from orglab.engine.graph.team import Team
 from orglab.engine.run.desk import Desks
 from orglab.engine.run.identity import draw
@@ -374,6 +374,7 @@ class BatchRun:
         self.statuses: Mapping[str, RunStatus] = store.statuses()
         self.fault: Exception | None = None
         self._met = 0
+        self._ready = False
 
     def _judging(self, arm: Arm) -> Judging:
         return Judging(
@@ -495,6 +496,30 @@ class BatchRun:
         finally:
             self.tally.asked_again += journal.asked_again - before
 
+    def _make_providers(self) -> None:
+        """Before the first call: a key or terminal that another arm lacks is told before money goes.
+
+        Raises:
+            ValueError: A provider refuses a model's entry.
+        """
+        if self._ready:
+            return
+        for arm in {run.arm.name: run.arm for run in self._undone()}.values():
+            for alias in roles_by_model(arm.team.topology):
+                self.plans[arm.name].desk.seat(alias)
+        self._ready = True
+
+    def _undone(self) -> Iterator[Planned]:
+        """Runs to be played, until there is one of each arm."""
+        arms: set[str] = set()
+        for planned in self.batch.planned():
+            if len(arms) == len(self.batch.arms):
+                return
+            status = self.statuses.get(planned.id, "running")
+            if status == "running" or (status == "failed" and self.batch.retry_failed):
+                arms.add(planned.arm.name)
+                yield planned
+
     def _closed(self, words: str) -> None:
         """An account is closed to us: no other call is begun, or each would fail a run."""
         if not self.stop.is_set():
@@ -510,6 +535,7 @@ class BatchRun:
         journal: RunJournal,  # noqa: ARG002 - who plays it elsewhere sends what it holds
         gate: Gate,
     ) -> Ending:
+        self._make_providers()
         outcome = await run_team(
             self.plans[planned.arm.name],
             planned.unit,

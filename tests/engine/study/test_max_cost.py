@@ -314,3 +314,19 @@ async def test_an_empty_account_ends_the_study(tmp_path: Path, team: Callable[..
     provider.credit = 1000
     done = await _run(tmp_path / "s", replace(batch, retry_failed=True))
     assert (done.done, done.failed, len(set(provider.asked))) == (60, 0, 180)
+
+
+async def test_a_model_that_cannot_be_asked_is_told_before_any_call(
+    tmp_path: Path, team: Callable[..., Team]
+) -> None:
+    """Also one that only another arm needs: nothing is paid for a study that cannot go on."""
+    hosted = "{provider: openai, model: x, api_key_env: NO_SUCH_VARIABLE}"
+    text = TEAM.replace("models:", f"models:\n  other: {hosted}").replace("{}", "{model: other}")
+    here, there = Arm.alone(team(TEAM)), Arm.alone(team(text))
+    arms = [replace(here, name="here"), replace(there, name="there")]
+    provider = Priced()
+    batch = _batch(here.team, provider, None, at_once=1)
+    batch = replace(batch, arms=arms, providers={"worker": provider})
+    with pytest.raises(ValueError, match="NO_SUCH_VARIABLE"):
+        await _run(tmp_path / "s", batch)
+    assert provider.asked == []
