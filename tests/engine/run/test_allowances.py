@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from orglab.engine.run.meter import Meter
 from orglab.engine.spec.model import Limits
 

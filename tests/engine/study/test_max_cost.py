@@ -195,6 +195,7 @@ async def test_replies_without_a_count_cost_the_most_they_can(
     with Reader(tmp_path / "s") as reader:
         found = spending(reader)
     assert found.unpriced == len(provider.asked)
+    assert tally.budget is not None
     assert found.unknown_usd == pytest.approx(tally.budget.unknown)
     assert not found.cut
 

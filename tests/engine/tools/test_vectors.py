@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -131,7 +130,7 @@ async def test_every_text_is_embedded_once_a_study(file: Path, tmp_path: Path) -
     with duckdb.connect(tmp_path / "study/vectors.duckdb") as kept:
         sql = "SELECT embedder, COUNT(*) FROM vectors GROUP BY 1 ORDER BY 1"
         assert kept.execute(sql).fetchall() == [("senses m1", 5), ("senses m2", 5)]
-    assert sorted(os.listdir(tmp_path)) == ["records.jsonl", "study"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["records.jsonl", "study"]
 
 
 async def test_a_model_is_told_who_compares(file: Path) -> None:
