@@ -88,6 +88,10 @@ def embedder(tool: SearchRecords) -> Senses:
     return found
 
 
+def _names(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
 async def test_meaning_finds_what_words_do_not(file: Path) -> None:
     """Nearest first by cosine; records without text are none; a long one counts by its best piece."""
     tool = SearchRecords(file=file, text="body", by="meaning", embed=EMBED)
@@ -130,7 +134,7 @@ async def test_every_text_is_embedded_once_a_study(file: Path, tmp_path: Path) -
     with duckdb.connect(tmp_path / "study/vectors.duckdb") as kept:
         sql = "SELECT embedder, COUNT(*) FROM vectors GROUP BY 1 ORDER BY 1"
         assert kept.execute(sql).fetchall() == [("senses m1", 5), ("senses m2", 5)]
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["records.jsonl", "study"]
+    assert _names(tmp_path) == ["records.jsonl", "study"]
 
 
 async def test_a_model_is_told_who_compares(file: Path) -> None:
