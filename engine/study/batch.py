@@ -56,6 +56,8 @@ MOST_AT_ONCE = 64
 """Runs under way at once, unless models have room for fewer or the user says otherwise."""
 MOST_HOSTED_AT_ONCE = 512
 """The same where a server is asked: its answers take seconds, and a run that waits costs nothing."""
+BEGUN_TOGETHER = 8
+"""Runs that are begun before others get a word in."""
 RUNS_A_SLOT = 4
 """Runs under way for each call that the models take at once: none waits while others write."""
 
@@ -420,8 +422,10 @@ class BatchRun:
     async def _all(self, waiting: Iterator[Planned]) -> None:
         at_once = min(self.batch.at_once or room(self.batch), max(1, self.tally.planned))
         async with asyncio.TaskGroup() as group:
-            for _ in range(at_once):
+            for begun in range(at_once):
                 group.create_task(self._work(waiting))
+                if begun % BEGUN_TOGETHER == BEGUN_TOGETHER - 1:
+                    await asyncio.sleep(0)  # the first calls leave while later runs are prepared
 
     def _stopping(self) -> bool:
         over = self.budget is not None and self.budget.reached
