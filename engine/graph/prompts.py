@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from orglab.engine.graph.naming import Blame, choices, meant
 from orglab.engine.graph.templates import references
@@ -17,11 +17,16 @@ from orglab.engine.graph.variables import (
 )
 from orglab.engine.spec.fault import Problem, SpecPath
 from orglab.engine.spec.model import AuthorityLink, EvaluatorUse, Topology
+from orglab.engine.spec.schema import definition
 
 __all__ = ["template_problems"]
 
 JSON: TypeAlias = Any
+Names: TypeAlias = frozenset[str]
+
 MAPPING_METHODS = frozenset({"get", "items", "keys", "values"})
+_GRANTED_BY: Final[Mapping[str, set[str]]] = {"roles": {"outputs"}, "tools": {"tool"}}
+"""What a role loses when one that it sees, or a tool that it has, is left out for its fault."""
 
 
 def template_problems(topology: Topology, blame: Blame | None = None) -> Iterator[Problem]:
@@ -29,14 +34,30 @@ def template_problems(topology: Topology, blame: Blame | None = None) -> Iterato
 
     Args:
         topology: The topology.
-        blame: Where faulty parts are missing from it: then a name that it lacks is no problem.
+        blame: Where faulty parts are missing from it: then a name that these may have declared is no
+            problem.
     """
     yield from _input_names(topology)
+    unsure = _unsure(blame)
     for path, text, reach in _templates(topology):
         allowed: Allowed | None = reach
         if blame and blame.touches(*_owner(topology, path)):
             allowed = None
-        yield from _check(path, text, allowed, partial=blame is not None)
+        yield from _check(path, text, allowed, unsure)
+
+
+def _unsure(blame: Blame | None) -> Names | None:
+    """Names that faulty parts may have declared or granted, and so are no problem; None: any name."""
+    if blame is None:
+        return frozenset()
+    known = definition("topology")["properties"]
+    found = set[str]()
+    for path in blame.paths:
+        part = path[0] if path else "extends"
+        if part == "extends" or part not in known or path == ("inputs",):
+            return None
+        found |= {str(path[1])} if part == "inputs" else _GRANTED_BY.get(str(part), set())
+    return frozenset(found)
 
 
 def _owner(topology: Topology, path: SpecPath) -> SpecPath:
@@ -47,7 +68,9 @@ def _owner(topology: Topology, path: SpecPath) -> SpecPath:
     """
     if path[0] == "links" and isinstance(path[1], int):
         return ("roles", topology.links[path[1]].source)
-    return path[:2] if path[0] in ("roles", "tools", "templates") else path[:1]
+    if path[0] == "templates":  # it serves all roles
+        return ("roles",)
+    return path[:2] if path[0] in ("roles", "tools") else path[:1]
 
 
 def _input_names(topology: Topology) -> Iterator[Problem]:
@@ -114,9 +137,12 @@ def _inside(
 
 
 def _check(
-    path: SpecPath, text: str, allowed: Allowed | None, *, partial: bool
+    path: SpecPath, text: str, allowed: Allowed | None, unsure: Names | None
 ) -> Iterator[Problem]:
-    """What is wrong with one template; without ``allowed`` what it reaches is not known."""
+    """What is wrong with one template; without ``allowed`` what it reaches is not known.
+
+    Of names in ``unsure``, or of any where it is None, only what is there and not granted is told.
+    """
     found = references(text)
     if found.error:
         yield Problem(
@@ -128,25 +154,30 @@ def _check(
     if allowed is None:
         return
     for name in sorted(found.variables - allowed.names):
-        yield from _unknown(path, name, allowed, partial)
+        yield from _unknown(path, name, allowed, unsure)
     if "tool" in found.whole & allowed.names:
         yield Problem(
             path=path,
             wrong="the template uses `tool` itself",
             cure="call a tool by its name: `tool.NAME(…)`",
         )
-    if not partial:
-        yield from _attributes(path, found.attributes, allowed)
+    if unsure is not None:
+        sure = frozenset(pair for pair in found.attributes if pair[0] not in unsure)
+        yield from _attributes(path, sure, allowed)
 
 
-def _unknown(path: SpecPath, name: str, allowed: Allowed, partial: bool) -> Iterator[Problem]:
+def _unknown(
+    path: SpecPath, name: str, allowed: Allowed, unsure: Names | None
+) -> Iterator[Problem]:
+    if unsure is not None and name in unsure:
+        return
     if name in allowed.grants:
         yield Problem(
             path=path,
             wrong=f"the template uses `{name}`, which {allowed.place} does not see",
             cure=allowed.grants[name],
         )
-    elif not partial:
+    elif unsure is not None:
         yield Problem(
             path=path,
             wrong=f"the template uses `{name}`, which is no input and nothing else that "

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from orglab.engine.spec.extension import link_id
 from orglab.engine.spec.fault import Problem, SpecPath
+from orglab.engine.spec.schema import definition
 from orglab.engine.spec.served import gives
 from orglab.engine.spec.words import did_you_mean, listed, nearest
 from orglab.providers.registry import plugin_names
@@ -20,6 +21,8 @@ __all__ = ["RESERVED_INPUTS", "items", "maps", "meaningless", "name_problems"]
 
 JSON: TypeAlias = Any
 
+_SECTIONS: Final = {"roles": "role", "models": "model", "pools": "pool", "tools": "tool"}
+"""What others name, and how one of each is called."""
 RESERVED_INPUTS: Final = frozenset(
     [
         "actions",
@@ -133,14 +136,24 @@ def name_problems(
         models_known: False where a catalogue could not be read, so that no alias can be wrong.
         catalogue: The catalogue that stands in place of the document's models, if one does.
     """
-    known = {section: _keys(data, section) for section in ("roles", "models", "pools", "tools")}
+    known = {section: _keys(data, section) for section in _SECTIONS}
     found = [*_roles(data, known, models_known=models_known), *_links(data, known["roles"])]
     found += _ends(data, known["roles"])
     if models_known:
         found += _pools(data, known["models"])
+    lost = tuple(f"there is no {one} `" for many, one in _SECTIONS.items() if _is_lost(data, many))
+    found = [problem for problem in found if not problem.wrong.startswith(lost)]
     if catalogue:
         found = [_of_catalogue(problem, catalogue) for problem in found]
     return [*found, *_inputs(data), *_twins(data)]
+
+
+def _is_lost(data: Mapping[str, JSON], section: str) -> bool:
+    """The section stands under a misspelt key, which is a fault itself; so no name in it is known."""
+    fields = definition("topology")["properties"]
+    return section not in data and any(
+        nearest(key, [section]) for key in data if key not in fields and key[:2] != "x-"
+    )
 
 
 def _of_catalogue(problem: Problem, catalogue: str) -> Problem:

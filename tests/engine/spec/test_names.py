@@ -24,6 +24,18 @@ def test_a_sound_team_has_no_faults(faults: Lines) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
+        ("rols: {writer: {}}\noutput: writer\nlinks: [{kind: forward, from: writer, to: writer, cap: 1}]\n", "rols: unknown key rols; did you mean `roles`?"),
+        ("roles: {writer: {tools: [t]}}\noutput: writer\ntool: {t: {use: count_words}}\n", "tool: unknown key tool; did you mean `tools`?"),
+    ],
+)  # fmt: skip
+def test_nothing_follows_from_a_misspelt_section(faults: Lines, text: str, line: str) -> None:
+    """Names in it are not told as missing."""
+    assert texts(faults(text)) == [line]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
         ("links: [{kind: forward, from: writr, to: critic}]", "links[0].from: there is no role `writr`; did you mean `writer`?"),
         ("links: [{kind: authority, from: critic, to: [writer, critik], cap: 1}]", "links[0].to[1]: there is no role `critik`; did you mean `critic`?"),
         ("links: [{kind: authority, from: critic, to: writer, cap: 1, target: wrter}]", "links[0].target: there is no role `wrter`; did you mean `writer`?"),
