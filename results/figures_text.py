@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor, log10
 
 from orglab.results.records import CallRecord
 
@@ -20,12 +21,14 @@ def tokens(read: int, written: int) -> str:
 
 
 def dollars(known: float | None, at_least: float = 0.0) -> str:
-    """``$0.0412``; ``cost unknown`` for None, with what is known of it."""
+    """``$0.0412``, ``$0.000080``; ``cost unknown`` for None, with what is known of it."""
     if known is None:
         return f"cost unknown (over ${at_least:.4g})" if at_least else "cost unknown"
     if known == 0:
         return "$0"
-    return f"${known:,.2f}" if known >= 1 else f"${known:.4f}" if known >= 1e-4 else f"${known:.1e}"
+    if known >= 1e-4:
+        return f"${known:,.2f}" if known >= 1 else f"${known:.4f}"
+    return f"${known:.{1 - floor(log10(known))}f}" if known >= 1e-9 else "under $0.000000001"
 
 
 def seconds(value: float) -> str:

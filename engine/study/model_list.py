@@ -187,7 +187,7 @@ def _told(model: Model, learnt: Mapping[str, LimitRow]) -> ModelTold:
         fault = f"no provider `{model.provider}` can be loaded"
     except ValueError as wrong:
         fault = str(wrong)
-    address, _, variable = (account or "").rpartition(" ")
+    address, _, variable = (account or "").partition(" ")
     written = model.options.get("api_key_env")
     name = str(written) if written else variable if variable.isidentifier() else ""
     return ModelTold(

@@ -107,6 +107,8 @@ def _lines(each: ModelTold) -> Iterator[str]:
         yield f"at {each.address}"
     if each.key is not None:
         yield f"key in {each.key.variable}: {'set' if each.key.is_set else 'NOT SET'}"
+    elif each.address:
+        yield "key: none is sent"
     if each.model.params:
         yield f"parameters: {dumps(dict(each.model.params))}"
     if limits := _limits(each):

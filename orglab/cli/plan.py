@@ -149,7 +149,7 @@ def _arms_table(found: Plan) -> Table:
         "out",
         _dollars_title(found),
     ):
-        table.add_column(title, justify="left" if not title else "right")
+        _column(table, title)
     several = len(found.studies) > 1
     every = [(study, arm) for study in found.studies for arm in study.arms]
     for study, arm in every[:MOST_ARMS]:
@@ -158,6 +158,13 @@ def _arms_table(found: Plan) -> Table:
     if len(every) > MOST_ARMS:
         table.add_row(Text(f"and {len(every) - MOST_ARMS:,} more (--json)", style="dim"))
     return table
+
+
+def _column(table: Table, title: str) -> None:
+    """A column: names, which differ in their last letters, are broken and never cut."""
+    table.add_column(
+        title, justify="right" if title else "left", overflow="ellipsis" if title else "fold"
+    )
 
 
 def _dollars_title(found: Plan) -> str:
@@ -197,12 +204,12 @@ def _arm_rows(table: Table, name: str, arm: ArmPlan) -> None:
 def _models_table(found: Plan) -> Table:
     table = _table("All runs to do, by model")
     for title in ("", "calls", "tokens in", "tokens out", _dollars_title(found), "time"):
-        table.add_column(title, justify="left" if not title else "right")
+        _column(table, title)
     for model in found.models:
         _model_rows(table, model)
     most, likely = found.most, found.likely_usd
     foretold = ""
-    if likely is not None:
+    if likely is not None and (likely[0] or most.usd):
         error = f" ± {dollars(likely[1])}" if likely[1] else ""
         foretold = f"{_about_usd(likely[0])}{error}\n"
     table.add_row(

@@ -16,7 +16,9 @@ MOST_SEED = 2**63 - 1
 Cache = Annotated[
     bool,
     typer.Option(
-        " /--no-cache", help="Pay for every call: take no reply from other studies, keep none."
+        "--cache/--no-cache",
+        help="Take replies that other studies paid for, and keep own ones for others; --no-cache pays "
+        "for every call.",
     ),
 ]
 MaxCost = Annotated[

@@ -60,6 +60,7 @@ def test_a_catalogue_is_told(cli: Cli, catalogue: str, monkeypatch: pytest.Monke
         "(genai-prices ",
         "$0.5 in, $1 out (written)",
         'parameters: {"temperature":0.5}',
+        "at http://127.0.0.1:1/v1\n  key: none is sent\n",
         "price: price unknown",
         "price: free",
     ):

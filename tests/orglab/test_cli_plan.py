@@ -44,6 +44,25 @@ def test_after_a_run_the_plan_knows_it(cli: Cli) -> None:
     assert "Spent so far in runs/pair-" in ended.out
 
 
+def test_with_nothing_to_do_dollars_are_told_once(cli: Cli) -> None:
+    """No row stands without a name."""
+    cli("run", "pair.yaml", "--input", "topic=tea")
+    out = cli("plan", "pair.yaml", "--input", "topic=tea").out
+    rows = out[out.index("by model") :].splitlines()[1:]
+    assert [row.strip() for row in rows if row.strip() and not row.strip(" $0")] == []
+    assert "together" in out
+
+
+def test_names_of_variants_are_told_whole(cli: Cli, tmp_path: Path) -> None:
+    """They differ in their last letters, so they are broken over lines and not cut."""
+    sweep = "kind: sweep\nversion: 1\nname: wide\nbase: pair.yaml\nunits: {file: one.csv, id: id}\n"
+    vary = "vary: {links.oversight.cap: [1, 2], models.worker.profile: [careful, {label: remarkably_hasty, value: lenient}]}\n"
+    (tmp_path / "wide.yaml").write_text(sweep + vary, encoding="utf-8")
+    (tmp_path / "one.csv").write_text("id,topic\na,tea\n", encoding="utf-8")
+    out = cli("plan", "wide.yaml").out
+    assert "…" not in out[out.index("One run") : out.index("by model")]
+
+
 def test_without_a_unit_one_is_made_up(cli: Cli) -> None:
     """A first look at a spec needs no unit; a wrong one is told."""
     assert "a unit that was made up" in cli("plan", "pair.yaml").out
