@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from orglab.engine.graph.check import Checked, check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.spec.confine import FileRefused, confined_file, content_hash, read_limited
-from orglab.engine.spec.fault import Fault, Problem, SpecError
+from orglab.engine.spec.fault import Fault, Problem, SpecError, SpecPath
 from orglab.engine.spec.marks import Mark, Marks
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.shape import shape_problems
@@ -104,6 +105,9 @@ def judges_of(experiment: Experiment) -> list[Mapping[str, JSON]]:
 # --- loading -------------------------------------------------------------------------------------
 
 
+_UNDONE: Final = "change the arms, or leave --set out"
+
+
 class _Loading:
     """One load, step by step: what a fault does not concern is looked at all the same."""
 
@@ -137,6 +141,7 @@ class _Loading:
         arms = self._arms(data) if "arms" in data else {}
         whole = "arms" in data and len(arms) == len(data["arms"])
         self._declared(data, arms if whole else {})
+        self._evened(data.get("treatment", []))
         units = self._units(data, arms) if arms and "units" in data else []
         if self.faults or not whole:
             return None, sorted(self.faults, key=self._order)
@@ -190,7 +195,24 @@ class _Loading:
         for path in own:
             wrong = "evaluators are the experiment's own, the same for all arms"
             self._tell(Problem(path=("arms", name, "set", path), wrong=wrong, at_key=True))
+        for path in sets:
+            for other in self.overrides:
+                if _covers(other, path) or _covers(path, other):
+                    wrong = f"--set {other} would undo what this arm sets"
+                    at: SpecPath = ("arms", name, "set", path)
+                    self._tell(Problem(path=at, wrong=wrong, cure=_UNDONE, at_key=True))
         return {path: value for path, value in sets.items() if path not in own}
+
+    def _evened(self, treatment: JSON) -> None:
+        """A ``--set`` of what the arms differ in would leave no treatment, and nobody would see it."""
+        lists = treatment if isinstance(treatment, dict) else {"": treatment}
+        for name, paths in lists.items():
+            for index, path in enumerate(paths):
+                for other in self.overrides:
+                    if _covers(other, path):
+                        at: SpecPath = ("treatment", *([name] if name else []), index)
+                        wrong = f"--set {other} would make the arms alike in this treatment"
+                        self._tell(Problem(path=at, wrong=wrong, cure=_UNDONE))
 
     def _checked(
         self, path: tuple[str, ...], file: str, sets: Mapping[str, JSON], evaluators: JSON
@@ -290,6 +312,14 @@ class _Loading:
             read=_hashes(next(iter(arms.values()))),
             document=data,
         )
+
+
+def _covers(outer: str, inner: str) -> bool:
+    """Whether whatever is at the path ``inner`` is set by setting ``outer``; ``*`` is any part."""
+    theirs = inner.split(".")
+    ours = outer.split(".")
+    pairs = zip(ours, theirs, strict=False)
+    return len(ours) <= len(theirs) and all(fnmatchcase(a, b) for a, b in pairs)
 
 
 def _hashes(team: Team) -> dict[str, str]:

@@ -52,22 +52,14 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.timeout(180)
 def test_the_commands_run(tmp_path: Path) -> None:
-    """Every `orglab` command of the page, in its order, in a folder with a second spec and units.
-
-    `diff` and the paired run need what a reader has by then: another spec, and units.
-    """
+    """Every `orglab` command of the page, and what makes its files, in their order, in one folder."""
     ran = 0
     for command in commands():
-        if not command.startswith("orglab"):
+        if not command.startswith(("orglab", "sed", "printf")):
             continue
-        if command.startswith("orglab diff"):
-            first = (tmp_path / "first.yaml").read_text(encoding="utf-8")
-            (tmp_path / "second.yaml").write_text(first.replace("cap: 2", "cap: 0"), "utf-8")
-            lines = [f'{{"id": "{topic}", "topic": "{topic}"}}' for topic in ("tea", "rain")]
-            (tmp_path / "units.jsonl").write_text("\n".join(lines), encoding="utf-8")
         done = shell(command, tmp_path)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        assert done.stdout.strip(), command
+        assert done.stdout.strip() or " > " in command, command
         ran += 1
     assert ran >= 10
 

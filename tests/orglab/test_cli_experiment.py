@@ -331,6 +331,8 @@ def test_run_of_two_files(cli: Cli, files: Path) -> None:
         (("free.yaml", "bound.yaml", "pair.yaml", "--units", "units.csv"), "names more arms"),
         (("free.yaml", "bound.yaml", "--units", "units.csv", "--set", "limits.turns=3"), "--set"),
         (("experiment.yaml", "--units", "units.csv"), "names its units itself"),
+        (("experiment.yaml", "--set", "links.oversight.cap=2"), "undo what this arm sets"),
+        (("experiment.yaml", "--set", "links.oversight.cap=2"), "alike in this treatment"),
         (("free.yaml", "pair.yaml", "--units", "none.csv"), "no such file"),
     ],
 )
