@@ -60,13 +60,17 @@ def kind_of(path: Path) -> str:
 
 
 def check_experiment(
-    path: Path, *, models: Path | None = None, trust: bool = False
+    path: Path,
+    *,
+    models: Path | None = None,
+    overrides: Mapping[str, JSON] | None = None,
+    trust: bool = False,
 ) -> tuple[Fault, ...]:
     """Every fault of an experiment and of its arms; () where it is sound.
 
     A difference beyond the treatment is no fault of the document: ``guard`` refuses it.
     """
-    return tuple(_Loading(path, models, {}, None, trust).load()[1])
+    return tuple(_Loading(path, models, overrides or {}, None, trust).load()[1])
 
 
 def load_experiment(

@@ -37,10 +37,15 @@ _OF_EXPERIMENT = ("units", "replicates", "seed", "pairing", "evaluators", "compo
 
 
 def check_sweep(
-    path: Path, *, models: Path | None = None, trust: bool = False
+    path: Path,
+    *,
+    models: Path | None = None,
+    overrides: Mapping[str, JSON] | None = None,
+    trust: bool = False,
 ) -> tuple[Fault, ...]:
     """Every fault of a sweep and of its variants; () where it is sound."""
-    return tuple(_Loading(path, Given(models=models, trust=trust)).load()[1])
+    given = Given(models=models, overrides=overrides or {}, trust=trust)
+    return tuple(_Loading(path, given).load()[1])
 
 
 def load_sweep(

@@ -55,9 +55,9 @@ def check(
     for path in files_:
         kind = kind_of(path)
         if kind == "experiment":
-            found = _check_experiment(path, models, trust)
+            found = _check_experiment(path, overrides_of(sets or []), models, trust)
         elif kind == "sweep":
-            found = _check_sweep(path, models, trust)
+            found = _check_sweep(path, overrides_of(sets or []), models, trust)
         else:
             found = _check_team(path, overrides_of(sets or []), models, trust)
         code = found if code in (0, GATE) and found else code
@@ -80,14 +80,16 @@ def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None, 
     return 2 if faults else 0
 
 
-def _check_experiment(path: Path, models: Path | None, trust: bool) -> int:
+def _check_experiment(
+    path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
+) -> int:
     """Tells the faults of an experiment, or that its arms differ as declared; the exit code."""
-    faults = check_experiment(path, models=models, trust=trust)
+    faults = check_experiment(path, models=models, overrides=overrides, trust=trust)
     for fault in faults:
         typer.echo(visible(str(fault)))
     if faults:
         return 2
-    experiment = load_experiment(path, models=models, trust=trust)
+    experiment = load_experiment(path, models=models, overrides=overrides, trust=trust)
     try:
         guard(experiment)
     except UndeclaredDifference as refused:
@@ -103,14 +105,16 @@ def _check_experiment(path: Path, models: Path | None, trust: bool) -> int:
     return 0
 
 
-def _check_sweep(path: Path, models: Path | None, trust: bool) -> int:
+def _check_sweep(
+    path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
+) -> int:
     """Tells the faults of a sweep, or that every variant is sound; the exit code."""
-    faults = check_sweep(path, models=models, trust=trust)
+    faults = check_sweep(path, models=models, overrides=overrides, trust=trust)
     for fault in faults:
         typer.echo(visible(str(fault)))
     if faults:
         return 2
-    sweep = load_sweep(path, models=models, trust=trust)
+    sweep = load_sweep(path, models=models, overrides=overrides, trust=trust)
     if sweep.experiment is not None:
         try:
             guard(sweep.experiment)

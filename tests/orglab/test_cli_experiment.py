@@ -323,6 +323,15 @@ def test_run_of_two_files(cli: Cli, files: Path) -> None:
         assert {row.seed for row in reader.runs()} == {3}
 
 
+def test_check_looks_at_what_is_set(cli: Cli, files: Path) -> None:
+    """As a run with the same `--set` would."""
+    assert (files / "experiment.yaml").exists()
+    ended = cli("check", "experiment.yaml", "--set", "links.oversigt.cap=2")
+    assert ended.code == 2
+    assert "oversight" in ended.out
+    assert cli("check", "experiment.yaml", "--set", "limits.turns=9").code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -44,3 +44,12 @@ def test_a_plan_tells_a_screenful_of_variants(cli: Cli, tmp_path: Path) -> None:
     assert "turns=42" in told
     assert "turns=43" not in told
     assert "and 4 more (--json)" in told
+
+
+def test_check_looks_at_what_is_set(cli: Cli, tmp_path: Path) -> None:
+    """As a run with the same `--set` would."""
+    (tmp_path / "caps.yaml").write_text(EXPERIMENT)
+    sweep(tmp_path, "base: caps.yaml\nvary: {limits.turns: [9, 19]}\n")
+    ended = cli("check", "sweep.yaml", "--set", "roles.wrtier.system=x")
+    assert ended.code == 2
+    assert "wrtier" in ended.out
