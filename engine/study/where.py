@@ -7,7 +7,14 @@ import asyncio
 from orglab.engine.study.batch import Batch, Progress, Tally, run_batch
 from orglab.results.store import Store
 
-__all__ = ["run_where"]
+__all__ = ["run_where", "runs_left"]
+
+
+def runs_left(batch: Batch, store: Store) -> bool:
+    """Whether a run of the batch is to be begun or gone on with."""
+    ended = {"completed", "stopped"} | (set() if batch.retry_failed else {"failed"})
+    statuses = store.statuses()
+    return any(statuses.get(planned.id) not in ended for planned in batch.planned())
 
 
 async def run_where(
@@ -23,7 +30,8 @@ async def run_where(
     Args:
         batch: What is to be run.
         store: The study's store, open for writing.
-        on: The address of a Dask scheduler, or ``local:N``; None: in this process.
+        on: The address of a Dask scheduler, or ``local:N``; None: in this process, as is a batch of
+            which every run has ended.
         progress: Called after each run.
         stop: Set it to stop cleanly.
 
@@ -32,7 +40,7 @@ async def run_where(
         StoreError: The store cannot be written.
         ValueError: A model's entry is wrong.
     """
-    if on is None:
+    if on is None or not runs_left(batch, store):
         return await run_batch(batch, store, progress=progress, stop=stop)
     from orglab.engine.study.cluster.run import run_on_cluster
 

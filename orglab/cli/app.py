@@ -44,25 +44,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for command in (
-    check,
-    graph,
-    render,
-    diff,
-    plan,
-    run,
-    show,
-    compare,
-    report,
-    evaluate,
-    export,
-    schema,
-    new,
-    models,
+for name, command in (
+    ("check", check),
+    ("graph", graph),
+    ("render", render),
+    ("diff", diff),
+    ("plan", plan),
+    ("run", run),
+    ("show", show),
+    ("compare", compare),
+    ("report", report),
+    ("evaluate", evaluate),
+    ("export", export),
+    ("schema", schema),
+    ("new", new),
+    ("models", models),
+    ("explain-call", explain),
+    ("power", power_of),
 ):
-    app.command()(command)
-app.command("explain-call")(explain)
-app.command("power")(power_of)
+    app.command(name, short_help=(command.__doc__ or "").partition("\n")[0])(command)
 
 
 def _print_version(wanted: bool) -> None:
