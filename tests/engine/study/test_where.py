@@ -11,7 +11,7 @@ import pytest
 from orglab.engine.graph.team import Team
 from orglab.engine.run.run import Unit
 from orglab.engine.study.batch import Arm, Batch
-from orglab.engine.study.cluster.address import ClusterError
+from orglab.engine.study.cluster.fault import ClusterError
 from orglab.engine.study.where import run_where
 from orglab.results.store import Store
 
