@@ -47,7 +47,8 @@ links:
   - {from: right, to: last, kind: forward}
 output: last
 """
-LIMIT = 0.03
+LIMIT = 0.05
+RUNS = 100
 
 
 class Priced(Provider):
@@ -76,7 +77,7 @@ class Priced(Provider):
 
 
 def _batch(team: Team, provider: Provider, limit: float | None, at_once: int = 8) -> Batch:
-    units = [Unit(id=f"u{n}", inputs={"topic": f"topic {n}"}, index=n) for n in range(60)]
+    units = [Unit(id=f"u{n}", inputs={"topic": f"topic {n}"}, index=n) for n in range(RUNS)]
     return Batch(
         arms=[Arm.alone(team)],
         units=units,
@@ -114,8 +115,8 @@ async def test_a_budget_holds_at_any_number_at_once_and_goes_on_with_more(
     done = await _run(tmp_path / "s", _batch(loaded, provider, 1.0, at_once))
     assert done.budget is not None
     assert not done.budget.reached
-    assert done.done == 60
-    assert len(set(provider.asked)) == len(provider.asked) == 180
+    assert done.done == RUNS
+    assert len(set(provider.asked)) == len(provider.asked) == 3 * RUNS
     assert done.budget.spent == pytest.approx(provider.billed)
 
 
@@ -310,11 +311,11 @@ async def test_an_empty_account_ends_the_study(tmp_path: Path, team: Callable[..
     with Reader(tmp_path / "s") as reader:
         statuses = list(reader.statuses().values())
         calls = [len(reader.record(row.id).calls) for row in reader.runs(status="completed")]
-    assert len(statuses) < 60
+    assert len(statuses) < RUNS
     assert set(calls) == {3}
     provider.credit = 1000
     done = await _run(tmp_path / "s", replace(batch, retry_failed=True))
-    assert (done.done, done.failed, len(set(provider.asked))) == (60, 0, 180)
+    assert (done.done, done.failed, len(set(provider.asked))) == (RUNS, 0, 3 * RUNS)
 
 
 async def test_a_model_that_cannot_be_asked_is_told_before_any_call(
