@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -140,6 +141,8 @@ def _code(tally: Tally) -> int:
 async def _run(
     batch: Batch, store: Store, on: str | None, progress: Progress, console: Console
 ) -> Tally:
+    gc.collect()
+    gc.freeze()  # what is loaded stays loaded: a fifth of a turn's time went to looking at it again
     stop = stop_on_interrupt(console)
     return await run_where(batch, store, on=on, progress=progress, stop=stop)
 
