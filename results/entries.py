@@ -16,6 +16,7 @@ __all__ = [
     "completion_of",
     "entry_of_call",
     "entry_of_tool",
+    "is_answer",
     "message_body",
     "position_key",
     "records_of",
@@ -128,6 +129,12 @@ def call_record(entry: Entry) -> CallRecord:
         logprobs=body.get("logprobs"),
         notes=body.get("notes", ()),
     )
+
+
+def is_answer(body: Mapping[str, JSON]) -> bool:
+    """Whether a ``call`` entry's body is one: no failure, no refusal, nothing cut or unreadable."""
+    whole = body["error"] is None and body["stop"] in ("stop", "tool_calls")
+    return bool(whole and not body["read"].get("problem"))
 
 
 def tool_record(entry: Entry) -> ToolCallRecord:

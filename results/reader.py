@@ -331,11 +331,8 @@ class Reader:
         return sorted(found, key=lambda entry: position_key(entry.position))
 
     def limit_changes(self) -> list[LimitRow]:
-        """How the limits of accounts changed, in order; none in a file of an early format."""
+        """How the limits of accounts changed, in order."""
         self._settle()
-        known = "SELECT 1 FROM sqlite_master WHERE type='table' AND name='limits'"
-        if next(self.rows(known), None) is None:
-            return []
         sql = "SELECT session, at, account, lim, why FROM limits ORDER BY rowid"
         return [
             LimitRow(session=session, at=at, account=account, limit=limit, why=why)

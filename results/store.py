@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from orglab.providers.line import LimitChange
 from orglab.providers.registry import Group, plugin_names, plugin_version
 from orglab.results.commit import GroupCommit, Row, StoreError
+from orglab.results.entries import is_answer
 from orglab.results.jsontext import digest, dumps, plain_text
 from orglab.results.lock import StudyLock, StudyLocked
 from orglab.results.reader import Reader, check_format, study_file
@@ -201,13 +202,10 @@ class Store(Reader):
 
         Failures, refusals, replies cut by a limit and replies that could not be read are none.
         """
-        sql = (
-            "SELECT * FROM calls WHERE identity=? AND superseded=0 AND error IS NULL "
-            "AND stop IN ('stop', 'tool_calls') ORDER BY run, position"
-        )
+        sql = "SELECT * FROM calls WHERE identity=? AND superseded=0 ORDER BY run, position"
         for row in list(self.rows(sql, (identity,))):
             body = entry_of_row("calls", row, self.blobs(blob_hashes(iter([row])))).body
-            if not body["read"].get("problem"):
+            if is_answer(body):
                 return body
         return None
 

@@ -35,7 +35,7 @@ from orglab.providers.base import (
 )
 from orglab.providers.reply import Reading, read_reply
 from orglab.results.commit import StoreError
-from orglab.results.entries import completion_body, completion_of, message_body
+from orglab.results.entries import completion_body, completion_of, is_answer, message_body
 from orglab.results.journal import Entry, Journal
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "TurnFailed",
     "TurnRunner",
     "in_doubt",
-    "may_be_shared",
 ]
 
 JSON: TypeAlias = Any
@@ -183,12 +182,6 @@ def in_doubt(most: float | None, *, cut: int, answered: bool, cost: float | None
     return max(0.0, most * requests - counted_of_cut)
 
 
-def may_be_shared(body: Mapping[str, JSON]) -> bool:
-    """Whether a call's entry is an answer: no failure, no refusal, nothing cut or unreadable."""
-    whole = body["error"] is None and body["stop"] in ("stop", "tool_calls")
-    return bool(whole and not body["read"].get("problem"))
-
-
 @dataclass(kw_only=True, slots=True)
 class TurnRunner:
     """Takes the turns of one run.
@@ -284,7 +277,7 @@ class TurnRunner:
         made: Mapping[str, JSON] | None = None
         try:
             entry, completion, reading = await self._paid(turn, request, position)
-            made = entry.body if may_be_shared(entry.body) else None
+            made = entry.body if is_answer(entry.body) else None
             return entry, completion, reading
         finally:
             self.sharing.publish(request.identity, made, keeps=keeps)

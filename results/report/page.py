@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from orglab.results.report.blocks import Section
+from orglab.results.report.costs import Costs
+from orglab.results.report.wording import amount
 
-__all__ = ["Banner", "Lead", "Page"]
+__all__ = ["Banner", "Lead", "Page", "simulation_banner"]
 
 
 class Banner(NamedTuple):
@@ -15,6 +17,23 @@ class Banner(NamedTuple):
 
     title: str
     text: str
+
+
+def simulation_banner(costs: Costs) -> Banner | None:
+    """That no language model wrote the replies, or some of them; None where one wrote all."""
+    if not costs.simulated:
+        return None
+    if costs.simulated == costs.answered:
+        words = (
+            "No language model wrote these replies or verdicts. The figures measure nothing but "
+        )
+        return Banner("SIMULATED", f"{words}the simulation.")
+    words = (
+        f"{costs.simulated:,} of {amount(costs.answered, 'reply', 'replies')} "
+        f"{'was' if costs.simulated == 1 else 'were'} written by no language "
+        f"model ({costs.simulated_judging:,} of them verdicts of judges)."
+    )
+    return Banner("PARTLY SIMULATED", words)
 
 
 class Lead(NamedTuple):

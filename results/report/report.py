@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from orglab.results.report.answer import answer, decision_lines
 from orglab.results.report.blocks import Section
 from orglab.results.report.findings import Findings, read_findings
-from orglab.results.report.page import Banner, Lead
+from orglab.results.report.page import Banner, Lead, simulation_banner
 from orglab.results.report.parts.conduct import attrition_part, loops_part
 from orglab.results.report.parts.costs import costs_part, total_words
 from orglab.results.report.parts.deviations import changed_after_data, deviations_part
@@ -112,21 +112,9 @@ def report_of(place: Path) -> Report:
 
 
 def _banners(findings: Findings) -> list[Banner]:
-    found = []
-    costs, progress = findings.costs, findings.progress
-    if findings.wholly_simulated and costs.answered:
-        words = (
-            "No language model wrote these replies or verdicts. The figures measure "
-            "nothing but the simulation."
-        )
-        found.append(Banner("SIMULATED", words))
-    elif findings.simulated:
-        words = (
-            f"{costs.simulated:,} of {amount(costs.answered, 'reply', 'replies')} "
-            f"{'was' if costs.simulated == 1 else 'were'} written by no language "
-            f"model ({costs.simulated_judging:,} of them verdicts of judges)."
-        )
-        found.append(Banner("PARTLY SIMULATED", words))
+    simulation = simulation_banner(findings.costs)
+    found = [simulation] if simulation else []
+    progress = findings.progress
     if not progress.finished:
         ended = progress.planned - progress.open
         words = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from orglab.results.report.blocks import Section
-from orglab.results.report.page import Banner, Lead
+from orglab.results.report.page import Banner, Lead, simulation_banner
 from orglab.results.report.parts.costs import cost_words as total_words
 from orglab.results.report.sweep_analysis import FrontRow, MainEffect, Trend, VariantRow
 from orglab.results.report.sweep_curves import dose_part, interactions_part
@@ -104,20 +104,9 @@ def sweep_report_of(place: Path) -> SweepReport:
 
 
 def _banners(findings: SweepFindings) -> list[Banner]:
-    found = []
-    costs, progress = findings.costs, findings.progress
-    if costs.simulated and costs.simulated == costs.answered:
-        words = (
-            "No language model wrote these replies or verdicts. The figures measure nothing but "
-            "the simulation."
-        )
-        found.append(Banner("SIMULATED", words))
-    elif costs.simulated:
-        words = (
-            f"{costs.simulated:,} of {costs.answered:,} replies were written by no language model "
-            f"({costs.simulated_judging:,} of them verdicts of judges)."
-        )
-        found.append(Banner("PARTLY SIMULATED", words))
+    simulation = simulation_banner(findings.costs)
+    found = [simulation] if simulation else []
+    progress = findings.progress
     if not progress.finished:
         ended = progress.planned - progress.open
         words = (

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -27,12 +27,15 @@ __all__ = [
     "PAPER",
     "WIDTH",
     "canvas",
+    "panels_in_rows",
     "plain",
     "quiet",
     "short",
     "standalone",
     "text",
 ]
+
+T = TypeVar("T")
 
 INK, MUTED, FAINT, PAPER = "#0a0b0c", "#0a0b0d", "#0a0b0e", "#0a0b0f"
 """Stand-ins for the colours of the page: text, lesser text, lines, ground."""
@@ -148,3 +151,35 @@ def quiet(axes: Axes) -> None:
     """No ticks and no line on the left: rows have names."""
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
+
+
+def panels_in_rows(
+    name: str,
+    panels: Sequence[T],
+    draw_panel: Callable[[Axes, T], None],
+    *,
+    across: int,
+    size: tuple[float, float],
+    more: float = 0.0,
+) -> str:
+    """A figure of panels, row by row.
+
+    Args:
+        name: The figure's name.
+        panels: What each panel shows.
+        draw_panel: Draws one.
+        across: Most panels in a row.
+        size: Width and height of a panel, inches; the figure is never wider than ``WIDTH``.
+        more: Inches of width beside the panels.
+    """
+    across = min(across, len(panels))
+    down = -(-len(panels) // across)
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(down, across, squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            draw_panel(axes, panel)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_axis_off()
+
+    return canvas(name, size[1] * down, draw, width=min(WIDTH, size[0] * across + more))

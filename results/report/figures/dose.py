@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from orglab.results.report.figures.canvas import COLOURS, INK, WIDTH, canvas, plain, text
+from orglab.results.report.figures.canvas import COLOURS, INK, panels_in_rows, plain, text
 from orglab.results.statistics.arrays import Floats
 
 __all__ = ["DosePanel", "dose_figure"]
@@ -28,17 +27,7 @@ class DosePanel:
 
 def dose_figure(name: str, panels: Sequence[DosePanel]) -> str:
     """Scatter plots side by side; marks are moved a little sideways so that none hides another."""
-    across = min(2, len(panels))
-    down = -(-len(panels) // across)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(down, across, squeeze=False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            _panel(axes, panel)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_axis_off()
-
-    return canvas(name, 3.0 * down, draw, width=min(WIDTH, 4.6 * across))
+    return panels_in_rows(name, panels, _panel, across=2, size=(4.6, 3.0))
 
 
 def _panel(axes: Axes, panel: DosePanel) -> None:

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator, StrMethodFormatter
 
 from orglab.results.report.figures.canvas import (
     COLOURS,
     INK,
     MUTED,
-    WIDTH,
-    canvas,
+    panels_in_rows,
     plain,
     short,
     text,
@@ -68,17 +66,7 @@ class LevelPanel:
 
 def levels_figure(name: str, panels: Sequence[LevelPanel]) -> str:
     """Panels, two in a row."""
-    across = min(2, len(panels))
-    down = -(-len(panels) // across)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(down, across, squeeze=False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            _panel(axes, panel)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_axis_off()
-
-    return canvas(name, 3.1 * down, draw, width=min(WIDTH, 4.6 * across))
+    return panels_in_rows(name, panels, _panel, across=2, size=(4.6, 3.1))
 
 
 def _panel(axes: Axes, panel: LevelPanel) -> None:

@@ -8,17 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 
-from orglab.results.report.figures.canvas import (
-    COLOURS,
-    INK,
-    MUTED,
-    WIDTH,
-    canvas,
-    plain,
-    short,
-)
+from orglab.results.report.figures.canvas import COLOURS, INK, MUTED, panels_in_rows, plain, short
 from orglab.results.report.wording import number, places
 from orglab.results.statistics.arrays import Floats
 
@@ -42,17 +33,7 @@ class SlopePanel:
 
 def slopes(name: str, panels: Sequence[SlopePanel]) -> str:
     """Paired slopes, three panels in a row; means are thick, with a value beside."""
-    across = min(_ACROSS, len(panels))
-    down = -(-len(panels) // across)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(down, across, squeeze=False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            _panel(axes, panel)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_axis_off()
-
-    return canvas(name, 2.9 * down, draw, width=min(WIDTH, 2.9 * across + 0.2))
+    return panels_in_rows(name, panels, _panel, across=_ACROSS, size=(2.9, 2.9), more=0.2)
 
 
 def _panel(axes: Axes, panel: SlopePanel) -> None:
