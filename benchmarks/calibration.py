@@ -37,13 +37,13 @@ from statistics import fmean, stdev
 import numpy as np
 from scipy import stats
 
-from orglab.engine.study.batch import run_batch
-from orglab.engine.study.experiment import guard, load_experiment
-from orglab.engine.study.session import experiment_batch, open_experiment
-from orglab.results.rates import wilson
-from orglab.results.report.findings import Findings, read_findings
-from orglab.results.statistics.paired import PairedTest, paired_t
-from orglab.results.statistics.power import power
+from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.experiment.load import guard, load_experiment
+from orglab.results.report.experiment.findings import Findings, read_findings
+from orglab.results.statistics.models.wilson import wilson
+from orglab.results.statistics.tests.paired import PairedTest, paired_t
+from orglab.results.statistics.tests.power import power
 
 STUDY = Path(__file__).parents[1] / "specs" / "loop-back-authority"
 FLAT, HIERARCHICAL = "flat", "hierarchical"

@@ -30,8 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orglab.results.reader import Reader
-from orglab.results.spending import spending
+from orglab.results.store.reader import Reader
+from orglab.results.usage.spending import spending
 
 UNITS = 250
 PORT = 18786

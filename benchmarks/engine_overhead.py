@@ -40,11 +40,11 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.run import Unit
-from orglab.engine.study.batch import Arm, Batch, run_batch
-from orglab.engine.study.session import load_team, open_study
+from orglab.engine.run.engine import Unit
+from orglab.engine.study.batch.runner import Arm, Batch, run_batch
+from orglab.engine.study.batch.study_folder import load_team, open_study
 from orglab.providers.base import Completion, Provider, Request, TokenUsage
-from orglab.results.reader import Reader
+from orglab.results.store.reader import Reader
 
 ROLES = ("reader", "analyst", "writer", "critic", "editor")
 AT_ONCE = 64

@@ -35,8 +35,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from wire.openai_server import Call, Fault, Reply, Server, chat, error
 
-from orglab.results.reader import Reader
-from orglab.results.spending import spending
+from orglab.results.store.reader import Reader
+from orglab.results.usage.spending import spending
 
 TEAM = """\
 kind: topology

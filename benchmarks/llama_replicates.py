@@ -19,12 +19,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orglab.engine.study.batch import Arm, Batch, run_batch
-from orglab.engine.study.session import load_team, open_study, units_of
-from orglab.providers.actions import with_actions
+from orglab.engine.study.batch.runner import Arm, Batch, run_batch
+from orglab.engine.study.batch.study_folder import load_team, open_study, units_of
 from orglab.providers.base import Completion, Provider, Request
-from orglab.providers.llama import LlamaProvider
-from orglab.providers.llama_grammar import grammar_of
+from orglab.providers.llama.grammar import grammar_of
+from orglab.providers.llama.provider import LlamaProvider
+from orglab.providers.structured_output.tool_call_emulation import with_actions
 
 STUDY = Path(__file__).parents[1] / "specs/insight-review"
 SHORTER: Mapping[str, Any] = {

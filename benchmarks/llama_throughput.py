@@ -18,8 +18,8 @@ import time
 from typing import Any
 
 from orglab.providers.base import Message, Request
-from orglab.providers.llama import LlamaProvider
-from orglab.providers.llama_grammar import grammar_of
+from orglab.providers.llama.grammar import grammar_of
+from orglab.providers.llama.provider import LlamaProvider
 
 SYSTEM = (
     "You are the skeptic of a small team that reads tables. You review the insight of a colleague: "

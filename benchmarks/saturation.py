@@ -41,11 +41,11 @@ from jinja2 import Environment
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 
-from orglab.engine.run import desk
-from orglab.engine.run.run import Unit
-from orglab.engine.study.batch import Arm, Batch, Tally, run_batch
-from orglab.engine.study.session import load_team, open_study
-from orglab.providers.caller import Lines
+from orglab.engine.run.calls import model_registry as desk
+from orglab.engine.run.engine import Unit
+from orglab.engine.study.batch.runner import Arm, Batch, Tally, run_batch
+from orglab.engine.study.batch.study_folder import load_team, open_study
+from orglab.providers.client.model_client import Lines
 
 ROLES = ("researcher", "writer", "editor")
 LATENCY = 1.0

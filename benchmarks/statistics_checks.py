@@ -15,15 +15,15 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from orglab.results.rates import wilson
 from orglab.results.statistics.analysis import analyse
-from orglab.results.statistics.effect_size import d_z_interval
-from orglab.results.statistics.equivalence import equivalence
-from orglab.results.statistics.mixed import mixed_model
-from orglab.results.statistics.paired import paired_t
+from orglab.results.statistics.models.mixed import mixed_model
+from orglab.results.statistics.models.wilson import wilson
 from orglab.results.statistics.plan import plan_of
-from orglab.results.statistics.power import power
-from orglab.results.statistics.wilcoxon import wilcoxon
+from orglab.results.statistics.tests.effect_size import d_z_interval
+from orglab.results.statistics.tests.equivalence import equivalence
+from orglab.results.statistics.tests.paired import paired_t
+from orglab.results.statistics.tests.power import power
+from orglab.results.statistics.tests.wilcoxon import wilcoxon
 
 Draw = np.random.Generator
 Check = Callable[[Draw], bool]

@@ -71,11 +71,11 @@ def resident() -> float:
 
 def step(folder: Path, what: str) -> dict[str, Any]:
     """One step, in this process."""
-    from orglab.engine.study.batch import run_batch
-    from orglab.engine.study.sweep import load_sweep
-    from orglab.engine.study.sweep_session import open_sweep, sweep_batch
+    from orglab.engine.study.batch.runner import run_batch
+    from orglab.engine.study.sweep.load import load_sweep
+    from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch
     from orglab.providers.base import Request
-    from orglab.providers.scripted import ScriptedProvider
+    from orglab.providers.scripted.provider import ScriptedProvider
     from orglab.results.report.write import write_report
 
     def answer(request: Request) -> str:

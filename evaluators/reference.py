@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orglab.evaluators.base import JSON, Context
-from orglab.evaluators.place import ABSENT
+from orglab.evaluators.structured.field_path import ABSENT
 
 __all__ = ["no_reference", "reference_answer"]
 

@@ -15,7 +15,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from orglab.evaluators.base import JSON, EvaluationError, Evaluator, OutputEvaluator
-from orglab.evaluators.place import nearest
+from orglab.evaluators.structured.field_path import nearest
 from orglab.providers.registry import load_plugin, plugin_names
 
 __all__ = ["Use", "parse_use", "short_field"]

@@ -12,17 +12,17 @@ from typing import Any, TypeAlias
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
-from orglab.engine.run.run import Unit
-from orglab.engine.spec.fault import Fault
-from orglab.engine.study.batch import Arm, Batch, Progress, Tally
-from orglab.engine.study.frozen_tools import refuse_changed_tools
-from orglab.engine.study.session import in_here, load_team, open_study, study_folder
-from orglab.engine.study.units import UnitError, read_units, unit_of
-from orglab.engine.study.where import run_where
+from orglab.engine.run.engine import Unit
+from orglab.engine.spec.errors import Fault
+from orglab.engine.study.batch.executor import run_where
+from orglab.engine.study.batch.runner import Arm, Batch, Progress, Tally
+from orglab.engine.study.batch.study_folder import in_here, load_team, open_study, study_folder
+from orglab.engine.study.batch.units import UnitError, read_units, unit_of
+from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.providers.base import Provider
-from orglab.results.kept_calls import kept_calls_file
-from orglab.results.reader import Reader
 from orglab.results.records import RunRecord, Score
+from orglab.results.store.reader import Reader
+from orglab.results.store.response_cache import kept_calls_file
 
 __all__ = ["Study", "check", "load", "run", "run_async"]
 

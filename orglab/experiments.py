@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from orglab.api import Study
-from orglab.engine.study.batch import Batch, Progress, refuse_unbounded, run_batch
-from orglab.engine.study.experiment import guard, kind_of, load_experiment
-from orglab.engine.study.frozen_tools import refuse_changed_tools
-from orglab.engine.study.session import (
+from orglab.engine.study.batch.runner import Batch, Progress, refuse_unbounded, run_batch
+from orglab.engine.study.batch.study_folder import (
     experiment_batch,
     experiment_folder,
     in_here,
     open_experiment,
 )
-from orglab.engine.study.sweep import load_sweep
-from orglab.engine.study.sweep_session import open_sweep, sweep_batch, sweep_folder
+from orglab.engine.study.experiment.load import guard, kind_of, load_experiment
+from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
+from orglab.engine.study.sweep.load import load_sweep
+from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch, sweep_folder
 from orglab.providers.base import Provider
-from orglab.results.kept_calls import kept_calls_file
-from orglab.results.store import Store
+from orglab.results.store.response_cache import kept_calls_file
+from orglab.results.store.store import Store
 
 __all__ = ["run_experiment"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.markup import escape
 
-from orglab.providers.plain import visible
+from orglab.providers.terminal_safety import visible
 
 __all__ = ["markup", "one_line", "visible"]
 

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parent / "plugin_package"
 
 USE_THEM = """
 import asyncio, json
-from orglab.engine.tools.make import make, make_plugin
+from orglab.engine.tools.factory import make, make_plugin
 from orglab.evaluators.base import Output
 from orglab.evaluators.evaluate import evaluate_run
 from orglab.evaluators.short_form import parse_use

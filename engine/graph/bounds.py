@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from orglab.engine.graph.authority import acting, asks_model, may_oblige
-from orglab.engine.graph.shape import Shape, shape_of
+from orglab.engine.graph.checks.authority import acting, asks_model, may_oblige
+from orglab.engine.graph.dag import Shape, shape_of
 from orglab.engine.graph.team import Bounds
 from orglab.engine.spec.model import AuthorityLink, Role, Topology
 

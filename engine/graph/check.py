@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from orglab.engine.graph.checks.warnings import remarks
 from orglab.engine.graph.compile import compile_topology
-from orglab.engine.graph.remarks import remarks
 from orglab.engine.graph.team import Team
-from orglab.engine.spec.fault import Fault, Problem
+from orglab.engine.spec.errors import Fault, Problem
 from orglab.engine.spec.load import Loaded, load
 
 __all__ = ["Checked", "check_file"]

@@ -7,24 +7,24 @@ from dataclasses import replace
 
 import networkx as nx
 
-from orglab.engine.graph.authority import (
+from orglab.engine.graph.bounds import bounds_of
+from orglab.engine.graph.checks.authority import (
     circle_problems,
     evaluator_role_problems,
     target_problems,
     voice_problems,
 )
-from orglab.engine.graph.bounds import bounds_of
-from orglab.engine.graph.conditions import otherwise_problems, when_problems
-from orglab.engine.graph.money import money_problems
-from orglab.engine.graph.naming import Blame, unknown_role
-from orglab.engine.graph.nesting import fill_problems
-from orglab.engine.graph.prompts import template_problems
-from orglab.engine.graph.reach import reach_problems, reviewers
-from orglab.engine.graph.shape import Shape, cycle_text, shape_of
+from orglab.engine.graph.checks.conditions import otherwise_problems, when_problems
+from orglab.engine.graph.checks.cost_limit import money_problems
+from orglab.engine.graph.checks.reachability import reach_problems, reviewers
+from orglab.engine.graph.checks.subteam_inputs import fill_problems
+from orglab.engine.graph.checks.template_checks import template_problems
+from orglab.engine.graph.checks.voting import each_problems, nothing_to_count, vote_problems
+from orglab.engine.graph.dag import Shape, cycle_text, shape_of
 from orglab.engine.graph.team import Team
-from orglab.engine.graph.voting import each_problems, nothing_to_count, vote_problems
-from orglab.engine.spec.fault import Problem, SpecPath
+from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Link, Topology
+from orglab.engine.spec.naming import Blame, unknown_role
 
 __all__ = ["compile_topology"]
 

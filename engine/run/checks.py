@@ -8,13 +8,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from orglab.engine.run.calls.toolbox import Toolbox, rendered_settings
 from orglab.engine.run.review import CheckCrashed, Finding
 from orglab.engine.run.state import RunState
-from orglab.engine.run.toolbox import Toolbox, rendered_settings
-from orglab.engine.spec.confine import FileRefused, read_limited
 from orglab.engine.spec.model import EvaluatorUse
-from orglab.engine.spec.yaml_reader import read_bytes
-from orglab.engine.tools.make import make, make_plugin
+from orglab.engine.spec.validate.path_confinement import FileRefused, read_limited
+from orglab.engine.spec.yaml.reader import read_bytes
+from orglab.engine.tools.factory import make, make_plugin
 from orglab.evaluators.base import (
     AskFunction,
     EvaluationError,
@@ -23,8 +23,8 @@ from orglab.evaluators.base import (
     ToolFunction,
 )
 from orglab.providers.base import ToolError
-from orglab.results.journal import Entry, Journal
 from orglab.results.records import Output
+from orglab.results.store.journal.journal import Entry, Journal
 
 __all__ = ["CheckRunner", "EvaluationContext", "HasUnit", "make_evaluator"]
 

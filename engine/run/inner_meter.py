@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orglab.engine.run.meter import LimitReached, Meter, Spent
+from orglab.engine.run.limits import LimitReached, Meter, Spent
 from orglab.engine.spec.model import Limits
 
 __all__ = ["InnerMeter", "OuterLimit"]

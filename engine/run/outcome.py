@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from orglab.results.history import closing_uses
 from orglab.results.records import Event, Output, Verdict
+from orglab.results.store.journal.history import closing_uses
 
 __all__ = ["Outcome", "Unit"]
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-from orglab.engine.run.board import Directive
-from orglab.engine.run.copies import Copy
-from orglab.engine.run.fault import TurnFailed
-from orglab.engine.run.flow import Flow
-from orglab.engine.run.identity import draw
+from orglab.engine.run.blackboard import Directive
+from orglab.engine.run.calls.call_key import draw
+from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.prompts.template_context import ReviewSight
+from orglab.engine.run.replicas import Copy
+from orglab.engine.run.routing import Flow
 from orglab.engine.run.state import LinkState, RunState, phase_of, reviews_left
-from orglab.engine.run.variables import ReviewSight
 from orglab.engine.spec.model import OBLIGING, Action, AuthorityLink, EvaluatorUse
 from orglab.results.records import Output, Verdict
 

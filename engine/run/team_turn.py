@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from orglab.engine.run.board import Directive, Entry
-from orglab.engine.run.copies import Copies, Copy
-from orglab.engine.run.fault import TurnFailed
-from orglab.engine.run.flow import Emit, Flow, InboxItem
-from orglab.engine.run.meter import Spent
-from orglab.engine.run.prompts import Prompter
+from orglab.engine.run.blackboard import Directive, Entry
+from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.limits import Spent
+from orglab.engine.run.prompts.rendering import Prompter
+from orglab.engine.run.replicas import Copies, Copy
+from orglab.engine.run.routing import Emit, Flow, InboxItem
 from orglab.engine.run.state import RunState
-from orglab.engine.run.within import outside
+from orglab.engine.run.subrun import outside
 from orglab.engine.spec.model import InputField, Role
-from orglab.providers.strict_json import loads
-from orglab.providers.validation import checker_for
+from orglab.providers.structured_output.strict_json import loads
+from orglab.providers.structured_output.validation import checker_for
 
 __all__ = ["Given", "TeamTurn", "given_to", "hand_in", "team_inputs"]
 

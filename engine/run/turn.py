@@ -10,19 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
-from orglab.engine.run.copies import Copy
-from orglab.engine.run.desk import Seat
-from orglab.engine.run.fault import TurnFailed
-from orglab.engine.run.identity import (
+from orglab.engine.run.calls.call_key import (
     CallCounter,
     canonical,
     digest,
     message_digest,
     sampling_seed,
 )
-from orglab.engine.run.meter import ROUNDING, LimitReached, Meter, Spent
-from orglab.engine.run.prompts import Prompter
-from orglab.engine.run.toolbox import ToolAnswer, Toolbox, refusal
+from orglab.engine.run.calls.model_registry import Seat
+from orglab.engine.run.calls.toolbox import ToolAnswer, Toolbox, refusal
+from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.limits import ROUNDING, LimitReached, Meter, Spent
+from orglab.engine.run.prompts.rendering import Prompter
+from orglab.engine.run.replicas import Copy
 from orglab.providers.base import (
     Completion,
     ContextOverflow,
@@ -33,10 +33,15 @@ from orglab.providers.base import (
     TokenUsage,
     ToolCall,
 )
-from orglab.providers.reply import Reading, read_reply
-from orglab.results.commit import StoreError
-from orglab.results.entries import completion_body, completion_of, is_answer, message_body
-from orglab.results.journal import Entry, Journal
+from orglab.providers.structured_output.parse import Reading, read_reply
+from orglab.results.store.group_commit import StoreError
+from orglab.results.store.journal.call_codec import (
+    completion_body,
+    completion_of,
+    is_answer,
+    message_body,
+)
+from orglab.results.store.journal.journal import Entry, Journal
 
 __all__ = [
     "NotTheRecordedCall",

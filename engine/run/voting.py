@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from orglab.engine.graph.fields import COUNTS
-from orglab.engine.run.board import Entry
-from orglab.engine.run.fault import TurnFailed
-from orglab.engine.run.identity import canonical
+from orglab.engine.graph.output_fields import COUNTS
+from orglab.engine.run.blackboard import Entry
+from orglab.engine.run.calls.call_key import canonical
+from orglab.engine.run.errors import TurnFailed
 
 __all__ = ["counted"]
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from orglab.engine.spec.embed import with_team
+from orglab.engine.spec.canonical_form import topology_hash
+from orglab.engine.spec.compose.subteams_merge import with_team
 from orglab.engine.spec.model import (
     AuthorityLink,
     EvaluatorUse,
@@ -25,7 +26,6 @@ from orglab.engine.spec.model import (
     Topology,
     Trigger,
 )
-from orglab.engine.spec.normal import topology_hash
 
 __all__ = ["build", "model_of"]
 

@@ -10,24 +10,12 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from orglab.engine.spec.build import build
-from orglab.engine.spec.catalogue import DEFAULT_ALIAS, swapped
-from orglab.engine.spec.confine import FileRefused, content_hash, read_limited
-from orglab.engine.spec.extension import Located
-from orglab.engine.spec.fault import Fault, Problem, SpecPath
-from orglab.engine.spec.inline import inlined_texts
-from orglab.engine.spec.json_schema import schema_problems
-from orglab.engine.spec.marks import Mark, Marks, Place
-from orglab.engine.spec.model import Topology
-from orglab.engine.spec.names import maps, name_problems
-from orglab.engine.spec.normal import normal_form, used_models, weights_key
-from orglab.engine.spec.override import apply_overrides
-from orglab.engine.spec.patch import patched
-from orglab.engine.spec.plugins import WEIGHTS, PluginCheck, evaluator_places, spread, weights_file
-from orglab.engine.spec.schema import KINDS
-from orglab.engine.spec.shape import shape_problems
-from orglab.engine.spec.sound import sound_parts
-from orglab.engine.spec.source import Sources
-from orglab.engine.spec.teams import (
+from orglab.engine.spec.canonical_form import normal_form, used_models, weights_key
+from orglab.engine.spec.compose.extends import Located
+from orglab.engine.spec.compose.overrides import apply_overrides
+from orglab.engine.spec.compose.patch import patched
+from orglab.engine.spec.compose.sources import Sources
+from orglab.engine.spec.compose.subteams import (
     TEAM,
     Around,
     TeamRefused,
@@ -40,8 +28,26 @@ from orglab.engine.spec.teams import (
     within,
     written_team,
 )
-from orglab.engine.spec.words import did_you_mean, got, quoted
-from orglab.providers.weights import weights_digest
+from orglab.engine.spec.compose.text_files import inlined_texts
+from orglab.engine.spec.errors import Fault, Problem, SpecPath
+from orglab.engine.spec.messages import did_you_mean, got, quoted
+from orglab.engine.spec.model import Topology
+from orglab.engine.spec.model_catalogue import DEFAULT_ALIAS, swapped
+from orglab.engine.spec.plugin_settings import (
+    WEIGHTS,
+    PluginCheck,
+    evaluator_places,
+    spread,
+    weights_file,
+)
+from orglab.engine.spec.validate.json_schema import schema_problems
+from orglab.engine.spec.validate.partial_document import sound_parts
+from orglab.engine.spec.validate.path_confinement import FileRefused, content_hash, read_limited
+from orglab.engine.spec.validate.references import maps, name_problems
+from orglab.engine.spec.validate.schema import KINDS
+from orglab.engine.spec.validate.schema_errors import shape_problems
+from orglab.engine.spec.yaml.source_map import Mark, Marks, Place
+from orglab.providers.llama.weights_digest import weights_digest
 
 __all__ = ["Loaded", "load", "load_text"]
 

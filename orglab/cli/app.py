@@ -12,23 +12,23 @@ from typing import Annotated
 
 import typer
 
-from orglab.cli.again import evaluate, explain
-from orglab.cli.author import check, graph, new, render, schema
+from orglab.cli.check_graph_render import check, graph, new, render, schema
 from orglab.cli.compare import compare
-from orglab.cli.differing import GATE, diff
-from orglab.cli.look import export, show
+from orglab.cli.diff import GATE, diff
+from orglab.cli.evaluate_explain import evaluate, explain
 from orglab.cli.models import models
 from orglab.cli.plan import plan
-from orglab.cli.powering import power_of
-from orglab.cli.reporting import report
-from orglab.cli.running import run
+from orglab.cli.power import power_of
+from orglab.cli.report import report
+from orglab.cli.run import run
+from orglab.cli.show_export import export, show
 from orglab.engine.run.turn import NotTheRecordedCall
-from orglab.engine.spec.fault import SpecError
-from orglab.engine.study.experiment import UndeclaredDifference
-from orglab.engine.study.units import UnitError
-from orglab.results.commit import StoreError
-from orglab.results.lock import StudyLocked
+from orglab.engine.spec.errors import SpecError
+from orglab.engine.study.batch.units import UnitError
+from orglab.engine.study.experiment.load import UndeclaredDifference
 from orglab.results.plain import visible
+from orglab.results.store.group_commit import StoreError
+from orglab.results.store.lock import StudyLocked
 
 __all__ = ["WRONG", "app", "main"]
 

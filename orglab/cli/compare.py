@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from orglab.results.summary import summary
+from orglab.results.display.summary import summary
 
 __all__ = ["compare"]
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orglab.cli.values import Trust
-from orglab.engine.study.model_list import (
+from orglab.cli.options import Trust
+from orglab.engine.study.plan.models_overview import (
     ModelTold,
     is_catalogue,
     models_of_file,
@@ -22,8 +22,8 @@ from orglab.engine.study.model_list import (
 )
 from orglab.providers.registry import load_plugin, plugin_names, plugin_version
 from orglab.results.jsontext import dumps
-from orglab.results.past import studies_under
 from orglab.results.plain import visible
+from orglab.results.usage.usage_history import studies_under
 
 __all__ = ["models"]
 

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orglab.cli.running import (
+from orglab.cli.options import Trust, overrides_of
+from orglab.cli.run import (
     Files,
     Inputs,
     Models,
@@ -23,18 +24,17 @@ from orglab.cli.running import (
     Sets,
     Units,
 )
-from orglab.cli.values import Trust, overrides_of
-from orglab.cli.work import Wish, Work, work_of
-from orglab.engine.study.batch import Arm, Batch
-from orglab.engine.study.comparison import sample_unit
-from orglab.engine.study.plan import ArmPlan, ModelPlan, Part, Plan, StudyPlan, plan_of
-from orglab.engine.study.prices import priced
-from orglab.engine.study.session import in_here, load_team, open_study, study_folder
-from orglab.engine.study.units import UnitError
-from orglab.results.figures_text import count, dollars, seconds
+from orglab.cli.run_request import Wish, Work, work_of
+from orglab.engine.study.batch.runner import Arm, Batch
+from orglab.engine.study.batch.study_folder import in_here, load_team, open_study, study_folder
+from orglab.engine.study.batch.units import UnitError
+from orglab.engine.study.experiment.comparison import sample_unit
+from orglab.engine.study.plan.plan import ArmPlan, ModelPlan, Part, Plan, StudyPlan, plan_of
+from orglab.engine.study.plan.prices import priced
 from orglab.results.jsontext import dumps
-from orglab.results.past import Spread
 from orglab.results.plain import visible
+from orglab.results.usage.formatting import count, dollars, seconds
+from orglab.results.usage.usage_history import Spread
 
 __all__ = ["plan"]
 

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from orglab.engine.study.batch import Progress, Tally
-from orglab.providers.human_terminal import paused_by
-from orglab.results.figures_text import count
+from orglab.engine.study.batch.runner import Progress, Tally
+from orglab.providers.human.terminal import paused_by
+from orglab.results.usage.formatting import count
 
 __all__ = ["paused", "progress_of"]
 

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from orglab.results.jsontext import dumps
-from orglab.results.reader import Reader
-from orglab.results.report.blocks import Block, Figure, Fold
-from orglab.results.report.figures.canvas import standalone
-from orglab.results.report.html import html_page
-from orglab.results.report.json_form import json_form
-from orglab.results.report.markdown import markdown_page
+from orglab.results.report.experiment.report import Report, report_of
+from orglab.results.report.experiment.transcripts import transcript_pages
 from orglab.results.report.page import Page
-from orglab.results.report.report import Report, report_of
-from orglab.results.report.transcripts import transcript_pages
-from orglab.results.sweep_plan import is_sweep
+from orglab.results.report.render.blocks import Block, Figure, Fold
+from orglab.results.report.render.canvas import standalone
+from orglab.results.report.render.html import html_page
+from orglab.results.report.render.markdown import markdown_page
+from orglab.results.report.to_json import json_form
+from orglab.results.store.reader import Reader
+from orglab.results.tables.sweep_plan import is_sweep
 
 __all__ = ["Written", "write_report"]
 
@@ -70,8 +70,8 @@ def write_report(place: Path, out: Path | None = None, *, transcripts: bool = Tr
 
 def _write_sweep(place: Path, folder: Path) -> Written:
     # Here, so that the report of an experiment does not load it.
-    from orglab.results.report.sweep_json import sweep_json_form
-    from orglab.results.report.sweep_report import sweep_report_of
+    from orglab.results.report.sweep.report import sweep_report_of
+    from orglab.results.report.sweep.sweep_json import sweep_json_form
 
     report = sweep_report_of(place)
     form = sweep_json_form(report)

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from orglab.results.statistics.attrition import (
+from orglab.results.statistics.agreement.judge_severity import Judging, judging
+from orglab.results.statistics.data.attrition import (
     Attrition,
     ComputeContrast,
     ComputeRow,
@@ -16,22 +17,25 @@ from orglab.results.statistics.attrition import (
     compute,
     compute_contrasts,
 )
-from orglab.results.statistics.dose import Dose, dose_response
-from orglab.results.statistics.drafts import DraftRow, draft_rows
+from orglab.results.statistics.data.dataset import Study, study_of
 from orglab.results.statistics.effects import Effect, family
-from orglab.results.statistics.faults import PlanFault
-from orglab.results.statistics.judges import Judging, judging
-from orglab.results.statistics.leave_out import LeaveOneOut, without_each_judge, without_each_unit
-from orglab.results.statistics.plain_data import plain_data
-from orglab.results.statistics.plan import AnalysisPlan
-from orglab.results.statistics.sensitivity import (
+from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.models.dose_response import Dose, dose_response
+from orglab.results.statistics.models.draft_comparison import DraftRow, draft_rows
+from orglab.results.statistics.models.leave_one_out import (
+    LeaveOneOut,
+    without_each_judge,
+    without_each_unit,
+)
+from orglab.results.statistics.models.sensitivity import (
     AdjustedEffect,
     MixedEffect,
     adjusted_effects,
     mixed_effect,
 )
-from orglab.results.statistics.split import Split, Subset, split, subset
-from orglab.results.statistics.study import Study, study_of
+from orglab.results.statistics.models.subgroups import Split, Subset, split, subset
+from orglab.results.statistics.plain_data import plain_data
+from orglab.results.statistics.plan import AnalysisPlan
 
 __all__ = ["Analysis", "analyse", "analyse_study"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
-from orglab.results.statistics.faults import PlanFault
-from orglab.results.statistics.wilcoxon import Zeros
+from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.tests.wilcoxon import Zeros
 
 __all__ = [
     "AnalysisPlan",

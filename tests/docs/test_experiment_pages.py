@@ -13,9 +13,9 @@ from typing import get_args
 import pytest
 
 from orglab.cli.app import main
-from orglab.engine.spec.schema import definition
-from orglab.engine.spec.yaml_reader import read_text
-from orglab.engine.study import diff
+from orglab.engine.spec.validate.schema import definition
+from orglab.engine.spec.yaml.reader import read_text
+from orglab.engine.study.experiment import diff
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {

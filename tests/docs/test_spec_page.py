@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.spec.schema import schema
-from orglab.engine.spec.yaml_reader import read_text
+from orglab.engine.spec.validate.schema import schema
+from orglab.engine.spec.yaml.reader import read_text
 
 PAGE = (Path(__file__).parents[2] / "docs/spec.md").read_text("utf-8")
 CELLS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines()]

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from orglab.engine.tools.make import make_plugin
-from orglab.evaluators.approvals import Approvals
+from orglab.engine.tools.factory import make_plugin
 from orglab.evaluators.base import Evaluator, OutputEvaluator
-from orglab.evaluators.evidence_holds import MEASURES
+from orglab.evaluators.process.approvals import Approvals
+from orglab.evaluators.process.usage import Usage
 from orglab.evaluators.short_form import parse_use
-from orglab.evaluators.usage import Usage
+from orglab.evaluators.structured.evidence_holds import MEASURES
 from orglab.providers.registry import load_plugin, plugin_names
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -11,7 +11,7 @@ import pytest
 
 from orglab.evaluators.base import Context, EvaluationError, Evaluator, RunRecord, Score
 from orglab.evaluators.evaluate import Evaluation, evaluate_run
-from orglab.evaluators.length import Length
+from orglab.evaluators.text.length import Length
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orglab.evaluators.base import EvaluationError, OutputEvaluator
-from orglab.evaluators.contains import Contains
-from orglab.evaluators.equals import Equals, same_value
-from orglab.evaluators.field import FieldEquals
-from orglab.evaluators.length import Length
-from orglab.evaluators.matches_schema import MatchesSchema
-from orglab.evaluators.number import Number
-from orglab.evaluators.numbers import last_number, near
-from orglab.evaluators.pattern import Pattern
-from orglab.evaluators.place import ABSENT, look_up
-from orglab.evaluators.required_sections import RequiredSections, headings
+from orglab.evaluators.structured.field import FieldEquals
+from orglab.evaluators.structured.field_path import ABSENT, look_up
+from orglab.evaluators.structured.matches_schema import MatchesSchema
+from orglab.evaluators.structured.number import Number
+from orglab.evaluators.structured.numbers import last_number, near
+from orglab.evaluators.text.contains import Contains
+from orglab.evaluators.text.equals import Equals, same_value
+from orglab.evaluators.text.length import Length
+from orglab.evaluators.text.pattern import Pattern
+from orglab.evaluators.text.required_sections import RequiredSections, headings
 
 REPORT = """# Report
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.tools.make import make
+from orglab.engine.tools.factory import make
 from orglab.evaluators.base import EvaluationError, Output, Score, ToolFunction
-from orglab.evaluators.columns_exist import ColumnsExist
-from orglab.evaluators.evidence_holds import EvidenceHolds
+from orglab.evaluators.structured.columns_exist import ColumnsExist
+from orglab.evaluators.structured.evidence_holds import EvidenceHolds
 from orglab.providers.base import Tool, ToolError
 
 STUDY = Path(__file__).parents[2] / "specs/insight-review"

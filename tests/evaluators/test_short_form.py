@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from orglab.evaluators.approvals import Approvals
 from orglab.evaluators.base import EvaluationError, Evaluator
-from orglab.evaluators.columns_exist import ColumnsExist
-from orglab.evaluators.contains import Contains
-from orglab.evaluators.length import Length
-from orglab.evaluators.required_sections import RequiredSections
+from orglab.evaluators.process.approvals import Approvals
+from orglab.evaluators.process.usage import Usage
 from orglab.evaluators.short_form import parse_use, short_field
-from orglab.evaluators.usage import Usage
+from orglab.evaluators.structured.columns_exist import ColumnsExist
+from orglab.evaluators.text.contains import Contains
+from orglab.evaluators.text.length import Length
+from orglab.evaluators.text.required_sections import RequiredSections
 from orglab.providers.registry import load_plugin, plugin_names
 
 

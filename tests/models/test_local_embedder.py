@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orglab.engine.tools.search_records import SearchRecords
+from orglab.engine.tools.records.search_records import SearchRecords
 
 pytest.importorskip("llama_cpp", reason="the local model needs orglab[llama]")
 

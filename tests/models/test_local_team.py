@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from orglab.results.reader import Reader
+from orglab.results.display.transcript import transcript_text
 from orglab.results.records import RunRecord
-from orglab.results.transcript import transcript_text
+from orglab.results.store.reader import Reader
 
 pytest.importorskip("llama_cpp", reason="the local model needs orglab[llama]")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from orglab.providers.llama import LlamaProvider
-from orglab.results.reader import Reader
+from orglab.providers.llama.provider import LlamaProvider
 from orglab.results.records import RunRecord
+from orglab.results.store.reader import Reader
 
 pytest.importorskip("llama_cpp", reason="the local model needs orglab[llama]")
 pytest.importorskip("fastapi", reason="the server needs llama-cpp-python[server]")

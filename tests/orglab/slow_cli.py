@@ -10,7 +10,7 @@ import os
 
 from orglab.cli.app import main
 from orglab.providers.base import Completion, Request
-from orglab.providers.scripted import ScriptedProvider
+from orglab.providers.scripted.provider import ScriptedProvider
 
 __all__: list[str] = []
 

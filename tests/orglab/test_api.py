@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import orglab
-from orglab.engine.run.run import Unit
-from orglab.engine.spec.fault import SpecError
-from orglab.engine.study.units import UnitError
+from orglab.engine.run.engine import Unit
+from orglab.engine.spec.errors import SpecError
+from orglab.engine.study.batch.units import UnitError
 from orglab.providers.base import Request
-from orglab.providers.scripted import ScriptedProvider
+from orglab.providers.scripted.provider import ScriptedProvider
 
 
 @pytest.fixture

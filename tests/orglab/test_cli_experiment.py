@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from orglab.providers.base import Completion, Request
-from orglab.providers.scripted import ScriptedProvider
-from orglab.results.reader import Reader
+from orglab.providers.scripted.provider import ScriptedProvider
+from orglab.results.store.reader import Reader
 
 Cli = Any
 STUDY = Path(__file__).parents[2] / "specs/loop-back-authority"

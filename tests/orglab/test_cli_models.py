@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from orglab.engine.spec.model import Model
-from orglab.engine.study.model_list import ModelTold, reached, told
-from orglab.engine.study.prices import Priced
-from orglab.providers.line import LimitChange
-from orglab.providers.simulated import SimulatedProvider
-from orglab.results.store import Store
+from orglab.engine.study.plan.models_overview import ModelTold, reached, told
+from orglab.engine.study.plan.prices import Priced
+from orglab.providers.client.request_queue import LimitChange
+from orglab.providers.simulated.provider import SimulatedProvider
+from orglab.results.store.store import Store
 
 Cli = Callable[..., Any]
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from orglab.providers.base import Unavailable
-from orglab.providers.simulated import SimulatedProvider
-from orglab.results.reader import Reader
+from orglab.providers.simulated.provider import SimulatedProvider
 from orglab.results.records import RunStatus
-from orglab.results.store import Store
+from orglab.results.store.reader import Reader
+from orglab.results.store.store import Store
 
 Cli = Any
 SCRIPTED = "{provider: scripted, file: replies.jsonl}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import orglab
-from orglab.engine.study.design import UndeclaredDifference
+from orglab.engine.study.experiment.experiment import UndeclaredDifference
 
 TEAM = """\
 kind: topology

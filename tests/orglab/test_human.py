@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orglab.results.reader import Reader
+from orglab.results.store.reader import Reader
 
 pty = pytest.importorskip("pty", reason="a POSIX terminal is needed")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orglab.results.reader import Reader
+from orglab.results.store.reader import Reader
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from orglab.cli.progress import progress_of
-from orglab.engine.study.batch import Tally
-from orglab.results.journal import Entry
-from orglab.results.run_journal import Tally as RunTally
+from orglab.engine.study.batch.runner import Tally
+from orglab.results.store.journal.journal import Entry
+from orglab.results.store.journal.run_journal import Tally as RunTally
 
 
 @pytest.mark.parametrize(

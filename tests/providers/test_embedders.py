@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from orglab.providers.base import AuthenticationFailed, BadRequest, ProviderError
-from orglab.providers.llama_embedder import LlamaEmbedder
-from orglab.providers.openai_embedder import OpenAIEmbedder
-from orglab.providers.weights import weights_digest
+from orglab.providers.llama.embedder import LlamaEmbedder
+from orglab.providers.llama.weights_digest import weights_digest
+from orglab.providers.openai.embedder import OpenAIEmbedder
 
 KEY = "a-key-of-twenty-signs"
 
@@ -90,7 +90,7 @@ def test_a_server_that_is_busy_is_asked_again(
 ) -> None:
     """Rate limits and faults of the server are waited out; a local server gets no key of a vendor."""
     waits: list[float] = []
-    monkeypatch.setattr("orglab.providers.openai_embedder.time.sleep", waits.append)
+    monkeypatch.setattr("orglab.providers.openai.embedder.time.sleep", waits.append)
     server.answers = [
         (429, {"error": {"message": "slow", "code": "rate_limit_exceeded"}}),
         (503, {}),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from orglab.results.store import Store
-from orglab.results.tables import TABLES
-from orglab.results.teller import Teller
+from orglab.results.display.event_renderer import Teller
+from orglab.results.store.store import Store
+from orglab.results.tables.tables import TABLES
 
 DOCS = Path(__file__).parents[2] / "docs"
 

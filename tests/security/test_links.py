@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.study.session import load_team, study_folder
-from orglab.results.export import export
-from orglab.results.store import Store, StoreError
+from orglab.engine.study.batch.study_folder import load_team, study_folder
+from orglab.results.store.store import Store, StoreError
+from orglab.results.tables.export import export
 
 Den = Any
 

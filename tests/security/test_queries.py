@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orglab.results.reader import Reader
+from orglab.results.store.reader import Reader
 
 Den = Any
 

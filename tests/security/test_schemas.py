@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.session import load_team
-from orglab.engine.study.units import UnitError, typed_unit
-from orglab.evaluators.pattern import compile_pattern
+from orglab.engine.study.batch.study_folder import load_team
+from orglab.engine.study.batch.units import UnitError, typed_unit
+from orglab.evaluators.text.pattern import compile_pattern
 from orglab.providers.base import BadRequest, Message, Request
-from orglab.providers.simulated import SimulatedProvider
-from orglab.providers.validation import checker_for
+from orglab.providers.simulated.provider import SimulatedProvider
+from orglab.providers.structured_output.validation import checker_for
 
 Den = Any
 JSON = Any

@@ -86,7 +86,7 @@ def test_a_key_in_the_environment_reaches_nothing(den: Den) -> None:
 
 def test_other_engines_of_code_are_not_installed(den: Den) -> None:
     """Tools and providers by import path are unknown names (`python` and `mcp` want `--trust`)."""
-    for use in ("os:system", "orglab.engine.tools.query:Query"):
+    for use in ("os:system", "orglab.engine.tools.table.query:Query"):
         den.write({"t.yaml": f'{den.text}tools: {{t: {{use: "{use}"}}}}\n', "replies.jsonl": ""})
         faults = "\n".join(map(str, check_file(den.spec / "t.yaml").faults))
         assert f"no tool `{use}` is installed" in faults

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from orglab.providers.reply import read_reply
-from orglab.results.reader import Reader
+from orglab.providers.structured_output.parse import read_reply
+from orglab.results.store.reader import Reader
 
 Den = Any
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jinja2 import TemplateError
 
-from orglab.engine.graph.templates import compiled, references
+from orglab.engine.graph.templates.templates import compiled, references
 
 Den = Any
 

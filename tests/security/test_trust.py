@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import orglab
-from orglab.engine.spec.fault import SpecError
+from orglab.engine.spec.errors import SpecError
 
 Den = Any
 

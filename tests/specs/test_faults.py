@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import orglab
-from orglab.engine.study.experiment import check_experiment, guard, load_experiment
+from orglab.engine.study.experiment.load import check_experiment, guard, load_experiment
 from orglab.results.records import RunRecord
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment import check_experiment
-from orglab.providers.hosted import VENDORS, host_of
-from orglab.providers.openai import OpenAIProvider
+from orglab.engine.study.experiment.load import check_experiment
+from orglab.providers.hosted.account import VENDORS, host_of
+from orglab.providers.openai.provider import OpenAIProvider
 
 SPECS = Path(__file__).parents[2] / "specs"
 CATALOGUE = SPECS / "models" / "hosted.yaml"

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import orglab
-from orglab.cli.values import overrides_of
+from orglab.cli.options import overrides_of
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment import check_experiment, kind_of
-from orglab.results.export import export
+from orglab.engine.study.experiment.load import check_experiment, kind_of
+from orglab.results.tables.export import export
 
 REPO = Path(__file__).parents[2]
 READMES = [REPO / "specs" / "README.md", REPO / "specs" / "insight-review" / "README.md"]

@@ -11,8 +11,8 @@ import pytest
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
-from orglab.engine.study.units import read_units
-from orglab.engine.tools.make import make
+from orglab.engine.study.batch.units import read_units
+from orglab.engine.tools.factory import make
 
 SPECS = Path(__file__).parents[2] / "specs"
 STUDY = SPECS / "insight-review"

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.tools.verify_claim import VerifyClaim
-from orglab.evaluators.hardware import PARTS, variants
+from orglab.engine.tools.records.verify_claim import VerifyClaim
+from orglab.evaluators.text.hardware import PARTS, variants
 
 REPO = Path(__file__).parents[2]
 STUDY = REPO / "specs" / "loop-back-authority"

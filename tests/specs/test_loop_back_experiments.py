@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment import (
+from orglab.engine.study.experiment.load import (
     UndeclaredDifference,
     check_experiment,
     guard,

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment import check_experiment, guard, judges_of, load_experiment
-from orglab.providers.profile import make_profile
+from orglab.engine.study.experiment.load import check_experiment, guard, judges_of, load_experiment
+from orglab.providers.simulated.profile import make_profile
 
 STUDY = Path(__file__).parents[2] / "specs" / "loop-back-authority"
 NULL = STUDY / "experiment-null.yaml"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from orglab.cli.values import overrides_of
+from orglab.cli.options import overrides_of
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment import check_experiment, kind_of
+from orglab.engine.study.experiment.load import check_experiment, kind_of
 
 REPO = Path(__file__).parents[2]
 STUDY = REPO / "specs" / "loop-back-authority"

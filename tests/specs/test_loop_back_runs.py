@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import orglab
-from orglab.engine.run.run import Unit
-from orglab.engine.study.units import read_units
+from orglab.engine.run.engine import Unit
+from orglab.engine.study.batch.units import read_units
 from orglab.providers.base import Request
-from orglab.providers.scripted import ScriptedProvider
+from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.records import RunRecord
 
 STUDY = Path(__file__).parents[2] / "specs" / "loop-back-authority"

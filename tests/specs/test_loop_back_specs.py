@@ -11,8 +11,8 @@ import pytest
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
-from orglab.engine.study.units import read_units
-from orglab.evaluators.required_sections import headings
+from orglab.engine.study.batch.units import read_units
+from orglab.evaluators.text.required_sections import headings
 
 SPECS = Path(__file__).parents[2] / "specs"
 STUDY = SPECS / "loop-back-authority"

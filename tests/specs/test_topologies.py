@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.graph.draw import draw
+from orglab.engine.graph.draw.draw import draw
 from orglab.engine.graph.team import Team
-from orglab.engine.run.desk import Desk
-from orglab.engine.run.run import Outcome, RunPlan, run_team
-from orglab.engine.study.session import units_of
-from orglab.results.journal import MemoryJournal
+from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.engine import Outcome, RunPlan, run_team
+from orglab.engine.study.batch.study_folder import units_of
+from orglab.results.store.journal.journal import MemoryJournal
 
 FOLDER = Path(__file__).parents[2] / "specs/topologies"
 FILES = sorted(path for path in FOLDER.glob("*.yaml") if path.stem != "equal-compute")

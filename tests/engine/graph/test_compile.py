@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from orglab.engine.graph.checks.cost_limit import lacking, price_of, unbounded_models
 from orglab.engine.graph.compile import compile_topology
-from orglab.engine.graph.money import lacking, price_of, unbounded_models
 from orglab.engine.graph.team import Team
-from orglab.engine.spec.fault import Problem, SpecPath
+from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.model import (
     ForwardLink,
     Limits,
@@ -292,7 +292,9 @@ def hosted(monkeypatch: pytest.MonkeyPatch) -> None:
     class Hosted:
         free = False
 
-    monkeypatch.setattr("orglab.engine.graph.money.load_plugin", lambda group, name: Hosted)
+    monkeypatch.setattr(
+        "orglab.engine.graph.checks.cost_limit.load_plugin", lambda group, name: Hosted
+    )
 
 
 @pytest.mark.usefixtures("hosted")
@@ -343,7 +345,9 @@ def test_limits_of_roles_bound_replies_too(build: Build) -> None:
 def test_a_published_price_is_enough_for_a_money_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model of which a price is known needs none in the spec; a server of one's own has none."""
     kind = type("Hosted", (), {"free": False})
-    monkeypatch.setattr("orglab.engine.graph.money.load_plugin", lambda group, name: kind)
+    monkeypatch.setattr(
+        "orglab.engine.graph.checks.cost_limit.load_plugin", lambda group, name: kind
+    )
     model = Model(
         alias="m", provider="openai", model="gpt-4o-mini", params={"max_output_tokens": 9}
     )

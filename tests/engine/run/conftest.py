@@ -11,8 +11,8 @@ import pytest
 
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
-from orglab.engine.run.desk import Desk
-from orglab.engine.run.run import Outcome, RunPlan, Unit, run_team
+from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
 from orglab.engine.spec.model import (
     AuthorityLink,
     EvaluatorUse,
@@ -29,8 +29,8 @@ from orglab.engine.spec.model import (
     Trigger,
 )
 from orglab.providers.base import Request
-from orglab.providers.scripted import ScriptedProvider
-from orglab.results.journal import MemoryJournal
+from orglab.providers.scripted.provider import ScriptedProvider
+from orglab.results.store.journal.journal import MemoryJournal
 
 NEXT = {
     "type": "object",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.engine.run.meter import Meter
+from orglab.engine.run.limits import Meter
 from orglab.engine.spec.model import Limits
 
 dollars = st.floats(0.0, 1.0)

@@ -13,12 +13,12 @@ import pytest
 
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
-from orglab.engine.run.desk import Desk
-from orglab.engine.run.run import Outcome, RunPlan, Unit, run_team
+from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Topology
 from orglab.providers.base import Request
-from orglab.providers.scripted import ScriptedProvider
-from orglab.results.journal import Entry, MemoryJournal
+from orglab.providers.scripted.provider import ScriptedProvider
+from orglab.results.store.journal.journal import Entry, MemoryJournal
 
 TEAMS = int(os.environ.get("ORGLAB_FUZZ_TEAMS", "600"))
 """Teams tried by the quick test; raise it to try more."""

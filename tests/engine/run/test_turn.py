@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.run import Unit
+from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import ToolUse
 from orglab.providers.base import Completion, ContextOverflow, Request, TokenUsage, ToolCall
-from orglab.results.journal import MemoryJournal
+from orglab.results.store.journal.journal import MemoryJournal
 
 Make = Callable[..., Any]
 TABLE = "table.csv"

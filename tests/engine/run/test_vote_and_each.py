@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.run.board import Entry
-from orglab.engine.run.fault import TurnFailed
+from orglab.engine.run.blackboard import Entry
+from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.voting import counted
 
 Make = Callable[..., Any]

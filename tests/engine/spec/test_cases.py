@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.spec.fault import path_text
+from orglab.engine.spec.errors import path_text
 from orglab.engine.spec.load import Loaded
-from orglab.engine.spec.yaml_reader import Document, read_bytes
+from orglab.engine.spec.yaml.reader import Document, read_bytes
 
 CASES = Path(__file__).parents[3] / "../shared/cases"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")

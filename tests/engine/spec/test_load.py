@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orglab.engine.spec.fault import Problem
+from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.load import Loaded, load, load_text
-from orglab.engine.spec.yaml_reader import read_text
+from orglab.engine.spec.yaml.reader import read_text
 
 Load = Callable[..., Loaded]
 Lines = Callable[..., list[str]]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import orglab
-from orglab.engine.run.desk import Desk
+from orglab.engine.run.calls.model_registry import Desk
 from orglab.engine.spec.model import Topology
 
 pytest.importorskip("llama_cpp", reason="the local model needs orglab[llama]")

@@ -11,8 +11,8 @@ import pytest
 import orglab
 from orglab.engine.graph.team import Team
 from orglab.providers.base import Request
-from orglab.providers.scripted import ScriptedProvider
-from orglab.results.reader import Reader
+from orglab.providers.scripted.provider import ScriptedProvider
+from orglab.results.store.reader import Reader
 
 HEAD = """\
 kind: topology

@@ -13,12 +13,12 @@ import pytest
 
 import orglab
 from orglab.engine.graph.team import Team
-from orglab.engine.run.run import Unit
-from orglab.engine.study.session import study_folder
-from orglab.engine.study.units import UnitError, read_units
+from orglab.engine.run.engine import Unit
+from orglab.engine.study.batch.study_folder import study_folder
+from orglab.engine.study.batch.units import UnitError, read_units
 from orglab.providers.base import Request
-from orglab.results.reader import Reader
-from orglab.results.store import StoreError
+from orglab.results.store.reader import Reader
+from orglab.results.store.store import StoreError
 
 CASES = Path(__file__).parents[3] / "../shared/cases"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orglab.engine.tools.table_tool import TableTool
+from orglab.engine.tools.table.base import TableTool
 from orglab.providers.base import JSON
 
 Write = Callable[..., Path]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orglab.engine.tools.expressions import FUNCTIONS
-from orglab.engine.tools.make import make
-from orglab.engine.tools.records_tool import RecordsTool
-from orglab.engine.tools.table_tool import TableTool
+from orglab.engine.tools.factory import make
+from orglab.engine.tools.records.base import RecordsTool
+from orglab.engine.tools.table.base import TableTool
+from orglab.engine.tools.table.expressions import FUNCTIONS
 from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin, plugin_names
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from orglab.engine.tools.correlate import Correlate
-from orglab.engine.tools.counts import GroupBy, Histogram, ValueCounts
-from orglab.engine.tools.measure import MEASURES, Measure
-from orglab.engine.tools.overview import Describe, GetSchema, Head
+from orglab.engine.tools.table.correlate import Correlate
+from orglab.engine.tools.table.describe import Describe, GetSchema, Head
+from orglab.engine.tools.table.group_counts import GroupBy, Histogram, ValueCounts
+from orglab.engine.tools.table.measure import MEASURES, Measure
 from orglab.providers.base import JSON, ToolError
 
 Ask = Callable[..., JSON]

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.study.batch import run_batch
-from orglab.engine.study.experiment import load_experiment
-from orglab.engine.study.session import experiment_batch, open_experiment
+from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.experiment.load import load_experiment
 
 TEAM = """\
 kind: topology

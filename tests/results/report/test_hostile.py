@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from orglab.results.export import export
+from orglab.results.display.transcript import transcript_text
 from orglab.results.plain import visible
-from orglab.results.reader import Reader
-from orglab.results.report.markdown import escaped
-from orglab.results.report.transcripts import file_names
+from orglab.results.report.experiment.transcripts import file_names
+from orglab.results.report.render.markdown import escaped
 from orglab.results.report.write import write_report
-from orglab.results.transcript import transcript_text
+from orglab.results.store.reader import Reader
+from orglab.results.tables.export import export
 
 CASE = Path(__file__).parents[3] / "../shared/cases/94-report-html-escape"
 VOID = {"meta", "img", "br", "path", "use", "rect", "link", "hr", "input"}

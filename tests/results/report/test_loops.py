@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from orglab.results.reader import Reader, RunRow
 from orglab.results.records import Event
-from orglab.results.report.counts import LoopRow, read_loops
-from orglab.results.report.data import Tables
-from orglab.results.store import Store
+from orglab.results.report.experiment.counts import LoopRow, read_loops
+from orglab.results.report.experiment.data import Tables
+from orglab.results.store.reader import Reader, RunRow
+from orglab.results.store.store import Store
 
 USES = [
     ("w#1@1", "w>c", 1),

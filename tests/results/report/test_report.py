@@ -11,18 +11,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from orglab.results.commit import StoreError
-from orglab.results.report.blocks import Block, Bullets, Figure, Fold, Paragraph, Table
-from orglab.results.report.json_form import json_form
-from orglab.results.report.parts.conduct import attrition_part
-from orglab.results.report.parts.costs import costs_part
-from orglab.results.report.parts.effect_details import effect_details
-from orglab.results.report.report import Report, report_of
+from orglab.results.report.experiment.report import Report, report_of
+from orglab.results.report.experiment.sections.costs import costs_part
+from orglab.results.report.experiment.sections.effect_details import effect_details
+from orglab.results.report.experiment.sections.execution import attrition_part
+from orglab.results.report.render.blocks import Block, Bullets, Figure, Fold, Paragraph, Table
+from orglab.results.report.to_json import json_form
 from orglab.results.report.write import write_report
-from orglab.results.served import Drift, Version
-from orglab.results.spending import CutCall, Spending
 from orglab.results.statistics.analysis import analyse
 from orglab.results.statistics.plan import AnalysisPlan, Contrast
+from orglab.results.store.group_commit import StoreError
+from orglab.results.usage.served_models import Drift, Version
+from orglab.results.usage.spending import CutCall, Spending
 
 LATER = "2999-01-01T00:00:00.000Z"
 

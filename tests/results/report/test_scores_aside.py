@@ -8,12 +8,12 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.run.run import Unit
-from orglab.engine.study.batch import Arm, Batch, run_batch
-from orglab.results.reader import Reader
-from orglab.results.report.figures.canvas import canvas
-from orglab.results.report.scores import read_scored
-from orglab.results.store import Store
+from orglab.engine.run.engine import Unit
+from orglab.engine.study.batch.runner import Arm, Batch, run_batch
+from orglab.results.report.experiment.scores import read_scored
+from orglab.results.report.render.canvas import canvas
+from orglab.results.store.reader import Reader
+from orglab.results.store.store import Store
 
 TEAM = """\
 kind: topology

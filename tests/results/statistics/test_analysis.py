@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from orglab.results.statistics.analysis import Analysis, analyse
-from orglab.results.statistics.faults import PlanFault, TableFault
+from orglab.results.statistics.errors import PlanFault, TableFault
 from orglab.results.statistics.plain_data import plain_data
 from orglab.results.statistics.plan import (
     AnalysisPlan,

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from orglab.results.statistics.drafts import DRAFT_COLUMNS
-from orglab.results.statistics.tidy import RUN_COLUMNS, SCORE_COLUMNS
+from orglab.results.statistics.data.tidy import RUN_COLUMNS, SCORE_COLUMNS
+from orglab.results.statistics.models.draft_comparison import DRAFT_COLUMNS
 
 PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text(encoding="utf-8")
 
@@ -32,8 +32,10 @@ def test_columns_are_documented(column: str) -> None:
 def modules() -> list[tuple[ModuleType, str]]:
     """Modules of the table, and the functions that their rows name."""
     found = []
-    for row in re.findall(r"^\| (`\w+`.*?) \| (.*?) \|$", PAGE.split("## Where")[1], re.MULTILINE):
-        names = re.findall(r"`(\w+)`", row[0])
+    for row in re.findall(
+        r"^\| (`[\w.]+`.*?) \| (.*?) \|$", PAGE.split("## Where")[1], re.MULTILINE
+    ):
+        names = re.findall(r"`([\w.]+)`", row[0])
         loaded = [import_module(f"orglab.results.statistics.{name}") for name in names]
         for function in re.findall(r"`(\w+)`", row[1]):
             owner = next((one for one in loaded if function in one.__all__), loaded[0])

@@ -8,9 +8,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from orglab.results.statistics.agreement import Metric, alpha
-from orglab.results.statistics.paired import paired_t
-from orglab.results.statistics.wilcoxon import wilcoxon
+from orglab.results.statistics.agreement.krippendorff import Metric, alpha
+from orglab.results.statistics.tests.paired import paired_t
+from orglab.results.statistics.tests.wilcoxon import wilcoxon
 
 GENERATOR = np.random.default_rng(17)
 FIRST = GENERATOR.normal(0.4, 1, 30)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orglab.results.statistics.faults import PlanFault
+from orglab.results.statistics.errors import PlanFault
 from orglab.results.statistics.plan import Contrast, plan_of
 
 WHOLE: dict[str, Any] = {

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.study.batch import Batch
-from orglab.engine.study.experiment import Experiment, load_experiment
-from orglab.engine.study.session import experiment_batch, open_experiment
-from orglab.engine.study.where import run_where
+from orglab.engine.study.batch.executor import run_where
+from orglab.engine.study.batch.runner import Batch
+from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Request
-from orglab.providers.scripted import ScriptedProvider
-from orglab.results.reader import Reader
-from orglab.results.store import Store
+from orglab.providers.scripted.provider import ScriptedProvider
+from orglab.results.store.reader import Reader
+from orglab.results.store.store import Store
 
 distributed = pytest.importorskip("distributed")
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.study.cluster.dask_channel import OPERATION
-from orglab.engine.study.cluster.fault import ClusterError
+from orglab.engine.study.cluster.client.channel import OPERATION
+from orglab.engine.study.cluster.errors import ClusterError
 from orglab.providers.base import Completion, Request
-from orglab.providers.scripted import ScriptedProvider
-from orglab.results.reader import Reader
-from orglab.results.spending import spending
-from orglab.results.store import versions
+from orglab.providers.scripted.provider import ScriptedProvider
+from orglab.results.store.reader import Reader
+from orglab.results.store.store import versions
+from orglab.results.usage.spending import spending
 
 pytestmark = [  # Dask leaves a socket open when it looks for this machine's address
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -125,7 +125,7 @@ async def test_a_worker_with_another_version_is_refused(
     there = versions()
     there["orglab"] = "0.0.1"
     there["plugins"]["orglab.providers"]["scripted"] = "other 2"
-    monkeypatch.setattr("orglab.engine.study.cluster.worker.versions", lambda: there)
+    monkeypatch.setattr("orglab.engine.study.cluster.worker.dask_task.versions", lambda: there)
     words = r"has orglab 0\.0\.1, not .*; the provider scripted of other 2, not orglab"
     with pytest.raises(ClusterError, match=words):
         await run("apart", on=cluster.scheduler_address)

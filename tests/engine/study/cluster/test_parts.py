@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.study.cluster.fault import ClusterError, SessionGone
-from orglab.engine.study.cluster.frozen import Frozen
-from orglab.engine.study.cluster.permits import Held, Permits
-from orglab.engine.study.cluster.session import Session
-from orglab.engine.study.cluster.unpacked import Unpacked
-from orglab.engine.study.cluster.versions import differences
-from orglab.providers.caller import Lines
+from orglab.engine.study.cluster.client.bundle import Frozen
+from orglab.engine.study.cluster.client.limit_broker import Held, Permits
+from orglab.engine.study.cluster.client.version_check import differences
+from orglab.engine.study.cluster.errors import ClusterError, SessionGone
+from orglab.engine.study.cluster.worker.bundle_loader import Unpacked
+from orglab.engine.study.cluster.worker.session import Session
+from orglab.providers.client.model_client import Lines
 from orglab.providers.interrupted import Interrupted
-from orglab.results.commit import StoreError
 from orglab.results.jsontext import loads
+from orglab.results.store.group_commit import StoreError
 
 ACCOUNT = "https://models.example KEY"
 

@@ -1,0 +1,27 @@
+"""What is no fault of a team, and seldom meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orglab.engine.graph.team import Team
+from orglab.engine.spec.errors import Problem
+
+__all__ = ["remarks"]
+
+
+def remarks(team: Team) -> Iterator[Problem]:
+    """Warnings: the team runs, but perhaps not as its author thinks."""
+    topology = team.topology
+    alone = [role for role in topology.roles.values() if not _sees_others(role.sees)]
+    if len(topology.roles) > 1 and not topology.links and len(alone) == len(topology.roles):
+        yield Problem(
+            path=("roles",),
+            wrong=f"{len(topology.roles)} roles and no links: each works alone, and none reads another",
+            cure="add `links`, if they are to be a team",
+            at_key=True,
+        )
+
+
+def _sees_others(sees: tuple[str, ...]) -> bool:
+    return any(sight == "blackboard" or sight.startswith("role:") for sight in sees)

@@ -1,0 +1,316 @@
+"""The ways of links through a drawing.
+
+Forward links go from right edge to left edge through the gaps between columns. Closing links pass
+below all columns, authority links above, each in a lane of its own where they would meet; none
+passes through a role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import dist
+from typing import NamedTuple, TypeAlias
+
+from orglab.engine.graph.draw.arcs import Arc, arcs_of, beside
+from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge
+from orglab.engine.graph.draw.layered_layout import Box, Layout
+
+__all__ = ["Point", "Route", "Routes", "routes_of"]
+
+Point: TypeAlias = tuple[float, float]
+
+LANE = 24.0
+FIRST_LANE = 26.0
+CORNER = 10.0
+PORT = 16.0
+REVIEWER_ROOM = 64.0
+
+
+class Route(NamedTuple):
+    """A link's way: SVG path data, points along it, and the share at which a label goes first."""
+
+    path: str
+    points: tuple[Point, ...]
+
+
+class Routes(NamedTuple):
+    """All ways, by the index of the edge, and the boxes with the reviewers in their places."""
+
+    ways: dict[int, Route]
+    boxes: dict[str, Box]
+
+
+@dataclass(slots=True)
+class _Pen:
+    """Draws a path and remembers points along it."""
+
+    path: list[str] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+
+    def move(self, to: Point) -> None:
+        self.path.append(f"M{_xy(to)}")
+        self.points.append(to)
+
+    def line(self, to: Point) -> None:
+        self.path.append(f"L{_xy(to)}")
+        self.points.append(to)
+
+    def curve(self, one: Point, two: Point, to: Point) -> None:
+        self.path.append(f"C{_xy(one)} {_xy(two)} {_xy(to)}")
+        start = self.points[-1]
+        self.points += [_bezier(start, one, two, to, step / 12) for step in range(1, 13)]
+
+    def corner(self, at: Point, to: Point) -> None:
+        self.path.append(f"Q{_xy(at)} {_xy(to)}")
+        self.points.append(to)
+
+    def bent(self, way: list[Point]) -> None:
+        """Straight parts through ``way`` with round corners, from where the pen is."""
+        for at, after in pairwise(way):
+            before = self.points[-1]
+            size = min(CORNER, dist(before, at) / 2, dist(at, after) / 2)
+            self.line(_towards(at, before, size))
+            self.corner(at, _towards(at, after, size))
+        self.line(way[-1])
+
+    def route(self) -> Route:
+        return Route(" ".join(self.path), tuple(self.points))
+
+
+def routes_of(diagram: Diagram, layout: Layout) -> Routes:
+    """Finds a way for every link."""
+    above = [i for i, edge in enumerate(diagram.edges) if edge.kind == "authority"]
+    lanes_above = [i for i in above if layout.column[diagram.edges[i].source] >= 0]
+    bows = beside(diagram, layout)
+    below = [i for i, edge in enumerate(diagram.edges) if edge.kind == "closing" and i not in bows]
+    over = _Side(diagram, layout, above, up=True)
+    under = _Side(diagram, layout, below, up=False)
+    ways = _forward(diagram, layout)
+    ways |= {index: over.through_lane(index, lane) for index, lane in over.lanes(lanes_above)}
+    ways |= {index: _bow(arc) for index, arc in arcs_of(diagram, layout, bows).items()}
+    ways |= {index: under.through_lane(index, lane) for index, lane in under.lanes(below)}
+    over.raise_reviewers()
+    ways |= {index: over.from_reviewer(index) for index in above if index not in ways}
+    return Routes(ways, over.boxes)
+
+
+def _bow(arc: Arc) -> Route:
+    """Out to the left, along the column, and back."""
+    pen = _Pen()
+    pen.move(arc.start)
+    pen.bent([(arc.reach, arc.start[1]), (arc.reach, arc.end[1]), arc.end])
+    return pen.route()
+
+
+# --- forward links ------------------------------------------------------------------------------
+
+
+def _forward(diagram: Diagram, layout: Layout) -> dict[int, Route]:
+    forward = [(i, edge) for i, edge in enumerate(diagram.edges) if edge.kind == "forward"]
+    heights = {index: _heights(layout, index, edge) for index, edge in forward}
+    leaving = _ports(forward, layout, lambda edge: edge.source, lambda i: heights[i][1])
+    entering = _ports(forward, layout, lambda edge: edge.target, lambda i: heights[i][-2])
+    return {
+        index: _across(layout, edge, heights[index], leaving[index], entering[index])
+        for index, edge in forward
+    }
+
+
+def _heights(layout: Layout, index: int, edge: DiagramEdge) -> list[float]:
+    first, last = layout.boxes[edge.source].middle[1], layout.boxes[edge.target].middle[1]
+    return [first, *layout.tracks[index], last]
+
+
+def _ports(
+    edges: list[tuple[int, DiagramEdge]],
+    layout: Layout,
+    end: Callable[[DiagramEdge], str],
+    height: Callable[[int], float],
+) -> dict[int, float]:
+    """How far from the middle of its role's side each edge is fixed."""
+    at: dict[str, list[int]] = {}
+    for index, edge in edges:
+        at.setdefault(end(edge), []).append(index)
+    found: dict[int, float] = {}
+    for name, indices in at.items():
+        indices.sort(key=height)
+        found |= _fan(indices, layout.boxes[name].height - 20)
+    return found
+
+
+def _fan(indices: list[int], room: float) -> dict[int, float]:
+    step = min(PORT, room / max(len(indices) - 1, 1))
+    first = -step * (len(indices) - 1) / 2
+    return {index: first + step * place for place, index in enumerate(indices)}
+
+
+def _across(
+    layout: Layout, edge: DiagramEdge, heights: list[float], leaving: float, entering: float
+) -> Route:
+    source, target = layout.boxes[edge.source], layout.boxes[edge.target]
+    pen = _Pen()
+    pen.move((source.right, heights[0] + leaving))
+    column = layout.column[edge.source]
+    for number, y in enumerate(heights[1:-1], start=column + 1):
+        left, right = layout.columns[number]
+        _swing(pen, (left, y))
+        pen.line((right, y))
+    _swing(pen, (target.x, heights[-1] + entering))
+    return pen.route()
+
+
+def _swing(pen: _Pen, to: Point) -> None:
+    """An S from where the pen is, level at both ends."""
+    x, y = pen.points[-1]
+    reach = (to[0] - x) / 2
+    pen.curve((x + reach, y), (to[0] - reach, to[1]), to)
+
+
+# --- links above and below ----------------------------------------------------------------------
+
+
+class _Side:
+    """The ways on one side of the columns."""
+
+    def __init__(self, diagram: Diagram, layout: Layout, indices: list[int], *, up: bool) -> None:
+        self.diagram, self.layout = diagram, layout
+        self.sign = -1.0 if up else 1.0
+        self.edge_of_columns = layout.top if up else layout.bottom
+        self.boxes = dict(layout.boxes)
+        self.deepest = 0
+        self.outermost = _outermost(layout, up=up)
+        self.offsets = self._spread(indices)
+        self.beside: dict[int, int] = {}
+        self.sideways: dict[tuple[int, str], int] = {}
+
+    def lanes(self, indices: list[int]) -> list[tuple[int, int]]:
+        """A lane for each edge, short edges inside, none shared by edges that would meet."""
+        taken: list[list[tuple[float, float]]] = []
+        found = []
+        for index in sorted(indices, key=lambda i: (self._span(i)[1] - self._span(i)[0], i)):
+            left, right = self._span(index)
+            lane = 0
+            while lane < len(taken) and any(a < right and left < b for a, b in taken[lane]):
+                lane += 1
+            if lane == len(taken):
+                taken.append([])
+            taken[lane].append((left, right))
+            found.append((index, lane))
+        self.deepest = len(taken)
+        return found
+
+    def _span(self, index: int) -> tuple[float, float]:
+        edge = self.diagram.edges[index]
+        ends = sorted(self._end(index, name, end)[0][0] for name, end in _ends(edge))
+        label = 3.4 * len(edge.label) + 6
+        middle = sum(ends) / 2
+        return min(ends[0], middle - label) - 8, max(ends[1], middle + label) + 8
+
+    def through_lane(self, index: int, lane: int) -> Route:
+        """Out of the source, along the lane, into the target."""
+        y = self.edge_of_columns + self.sign * (FIRST_LANE + LANE * lane)
+        edge = self.diagram.edges[index]
+        out = self._end(index, edge.source, "source")
+        back = self._end(index, edge.target, "target")
+        pen = _Pen()
+        pen.move(out[-1])
+        way = [*reversed(out[:-1]), (out[0][0], y), (back[0][0], y), *back]
+        pen.bent(way)
+        return pen.route()
+
+    def raise_reviewers(self) -> None:
+        """Puts reviewers above the last lane."""
+        lanes = FIRST_LANE + LANE * (self.deepest - 1) if self.deepest else 0.0
+        y = self.layout.top - lanes - REVIEWER_ROOM
+        for name, box in self.boxes.items():
+            if self.layout.column[name] < 0:
+                self.boxes[name] = replace(box, y=y - box.height)
+
+    def from_reviewer(self, index: int) -> Route:
+        """Down from a reviewer into the subordinate."""
+        edge = self.diagram.edges[index]
+        box = self.boxes[edge.source]
+        back = self._end(index, edge.target, "target")
+        start = (box.middle[0] + self.offsets[index, "source"], box.bottom)
+        turn = (back[0][0], self.layout.top - 14)
+        half = (turn[1] - start[1]) / 2
+        pen = _Pen()
+        pen.move(start)
+        pen.curve((start[0], start[1] + half), (turn[0], turn[1] - half), turn)
+        pen.bent(back)
+        return pen.route()
+
+    def _end(self, index: int, name: str, end: str) -> list[Point]:
+        """Points from the lane side to the role: straight, or by the gap left of its column."""
+        box = self.boxes[name]
+        if name in self.outermost:
+            x = box.middle[0] + self.offsets[index, end]
+            return [(x, box.y if self.sign < 0 else box.bottom)]
+        column = self.layout.column[name]
+        if (index, end) not in self.sideways:
+            self.beside[column] = self.beside.get(column, 0) + 1
+            self.sideways[index, end] = self.beside[column] - 1
+        x = self.layout.columns[column][0] - 18 - 6 * (self.sideways[index, end] % 5)
+        y = box.middle[1] + self.sign * (box.height / 2 - 7)
+        return [(x, y), (box.x, y)]
+
+    def _spread(self, indices: Iterable[int]) -> dict[tuple[int, str], float]:
+        at: dict[str, list[tuple[float, int, str]]] = {}
+        for index in indices:
+            edge = self.diagram.edges[index]
+            for name, end in _ends(edge):
+                other = edge.target if end == "source" else edge.source
+                towards = self.layout.boxes[other].middle[0] - self.layout.boxes[name].middle[0]
+                # Of a loop on one role, and of equal ways, the end that leaves stands right.
+                at.setdefault(name, []).append((towards, index, end))
+        found: dict[tuple[int, str], float] = {}
+        for name, ends in at.items():
+            ends.sort(key=lambda one: (one[0], one[2] == "source", one[1]))
+            room = self.layout.boxes[name].width - 28
+            step = min(26.0, room / max(len(ends) - 1, 1))
+            for place, (_, index, end) in enumerate(ends):
+                found[index, end] = step * (place - (len(ends) - 1) / 2)
+        return found
+
+
+def _ends(edge: DiagramEdge) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (edge.source, "source"), (edge.target, "target")
+
+
+def _outermost(layout: Layout, *, up: bool) -> frozenset[str]:
+    """The first role of each column on one side."""
+    best: dict[int, str] = {}
+    for name, column in layout.column.items():
+        if column < 0:
+            continue
+        other = best.get(column)
+        if other is None or (layout.boxes[name].y < layout.boxes[other].y) == up:
+            best[column] = name
+    return frozenset(best.values())
+
+
+# --- geometry -----------------------------------------------------------------------------------
+
+
+def _xy(point: Point) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"
+
+
+def _bezier(start: Point, one: Point, two: Point, end: Point, t: float) -> Point:
+    u = 1 - t
+    weights = (u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t)
+    corners = (start, one, two, end)
+    return (
+        sum(w * p[0] for w, p in zip(weights, corners, strict=True)),
+        sum(w * p[1] for w, p in zip(weights, corners, strict=True)),
+    )
+
+
+def _towards(start: Point, end: Point, size: float) -> Point:
+    length = dist(start, end) or 1.0
+    return (
+        start[0] + (end[0] - start[0]) * size / length,
+        start[1] + (end[1] - start[1]) * size / length,
+    )

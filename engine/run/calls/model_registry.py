@@ -1,0 +1,194 @@
+"""The models of a study: one provider a model, with its limit of calls at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orglab.engine.graph.checks.cost_limit import price_of
+from orglab.engine.run.calls.call_key import seat_digest
+from orglab.engine.spec.model import Model
+from orglab.engine.spec.validate.path_confinement import content_hash
+from orglab.providers.base import Provider, Request, TokenUsage
+from orglab.providers.client.model_client import Caller, LimitChange, Lines
+from orglab.providers.llama.weights_digest import weights_digest
+from orglab.providers.pricing.pricing import Price, cost, most_cost
+from orglab.providers.registry import load_plugin
+
+__all__ = ["Desk", "Desks", "Seat"]
+
+_FILES = frozenset({"file", "chat_template"})
+
+
+@dataclass(kw_only=True, slots=True)
+class Seat:
+    """One model and the provider that serves it.
+
+    Attributes:
+        model: The model's entry in the spec.
+        provider: The provider.
+        caller: Asks it: in its turn, and again where waiting cures a fault.
+        price: What it costs, written or known; None: unknown, or nothing where ``free``.
+        params: The written parameters. A written ``seed`` says that one is to be sent: the derived
+            one, into which the identity of the call has mixed it.
+        digest: Digest of who is asked and how.
+    """
+
+    model: Model
+    provider: Provider
+    caller: Caller
+    price: Price | None = None
+    params: Mapping[str, object] = field(default_factory=dict)
+    digest: str = ""
+
+    def cost(self, usage: TokenUsage) -> float | None:
+        """US dollars of a call; None: unknown."""
+        if self.price is None and self.provider.free:
+            return 0.0
+        if not (usage.input or usage.output) and self.provider.account() is not None:
+            return None  # a server that counts no tokens may bill them all the same
+        return cost(usage, self.price)
+
+    def most(self, request: Request) -> float | None:
+        """US dollars: the most that one sending of a request can cost; None: unknown."""
+        if self.price is None and self.provider.free:
+            return 0.0
+        return most_cost(request, self.price, request.params.get("max_output_tokens"))
+
+
+class Desk:
+    """Makes the providers of a spec when they are first needed, and closes them at the end."""
+
+    def __init__(
+        self,
+        models: Mapping[str, Model],
+        providers: Mapping[str, Provider] | None = None,
+        lines: Lines | None = None,
+    ) -> None:
+        """Makes a desk.
+
+        Args:
+            models: The spec's models by alias.
+            providers: Providers to use in place of the spec's, by alias; ``*`` serves any other.
+            lines: The lines to accounts, where other desks use them too.
+        """
+        self._lines = lines or Lines()
+        self._models = dict(models)
+        self._given = dict(providers or {})
+        self._seats: dict[str, Seat] = {}
+        self._made: list[Provider] = []
+
+    def seat(self, alias: str) -> Seat:
+        """The seat of a model.
+
+        Raises:
+            ValueError: The provider refuses the model's entry, in words.
+        """
+        if alias not in self._seats:
+            self._seats[alias] = self._make(self._models[alias])
+        return self._seats[alias]
+
+    def know(self, models: Mapping[str, Model]) -> None:
+        """Serves further models; known aliases stay as they are."""
+        self._models = {**models, **self._models}
+
+    def _make(self, model: Model) -> Seat:
+        provider = self._given.get(model.alias) or self._given.get("*")
+        if provider is None:
+            kind: type[Provider] = load_plugin("orglab.providers", model.provider)
+            provider = kind.from_spec(model.model, model.options)
+            self._made.append(provider)
+        return Seat(
+            model=model,
+            provider=provider,
+            caller=self._caller(model, provider),
+            price=price_of(model),
+            params=model.params,
+            digest=seat_digest(
+                provider=model.provider,
+                model=model.model,
+                base_url=str(model.options.get("base_url", "")),
+                options=_known_by(model, type(provider)),
+                params=model.params,
+            ),
+        )
+
+    def _caller(self, model: Model, provider: Provider) -> Caller:
+        return self._lines.caller(
+            provider,
+            alias=model.alias,
+            max_concurrency=model.max_concurrency,
+            requests_per_minute=model.requests_per_minute,
+            tokens_per_minute=model.tokens_per_minute,
+            timeout_seconds=model.timeout_seconds,
+            faults=model.faults,
+        )
+
+    async def aclose(self) -> None:
+        """Closes the providers that the desk made."""
+        for provider in self._made:
+            await provider.aclose()
+        self._made.clear()
+
+
+def _known_by(model: Model, provider: type[Provider]) -> dict[str, object]:
+    """Options as they count in a call's identity, which holds no place on this machine.
+
+    Files count by their content, weights (which have the name that the author wrote beside it) too;
+    the variable that holds a key counts for nothing. Planted faults count: arms that differ in them share no reply.
+    """
+    known = {name: value for name, value in model.options.items() if name != "api_key_env"}
+    weights = provider.weights(model.model, model.options)
+    if weights is not None:
+        known["weights"] = weights_digest(weights)
+    for name in _FILES & known.keys():
+        file = Path(str(known[name]))
+        if name == "file" and (weights is not None or model.model.endswith(".gguf")):
+            del known[name]
+        elif file.is_file():
+            known[name] = content_hash(file)
+    if model.faults:
+        known["faults"] = dict(model.faults)
+    return known
+
+
+class Desks:
+    """Desks of several teams: models with the same entry share one provider and its slots.
+
+    Attributes:
+        lines: The lines to accounts.
+    """
+
+    def __init__(
+        self,
+        providers: Mapping[str, Provider] | None = None,
+        tell: Callable[[LimitChange], None] | None = None,
+        lines: Lines | None = None,
+    ) -> None:
+        """Makes none yet.
+
+        Args:
+            providers: Providers to use in place of the specs', by alias; ``*`` serves any other.
+            tell: Is told how the limit of calls at once of an account changes.
+            lines: The lines to accounts, where they are held elsewhere.
+        """
+        self._providers = providers
+        self.lines = lines or Lines(tell=tell)
+        self._desks: list[tuple[dict[str, Model], Desk]] = []
+
+    def of(self, models: Mapping[str, Model]) -> Desk:
+        """The desk of a team's models; one whose shared aliases mean the same serves both."""
+        for known, desk in self._desks:
+            if all(known.get(alias, model) == model for alias, model in models.items()):
+                known.update(models)
+                desk.know(models)
+                return desk
+        desk = Desk(models, self._providers, self.lines)
+        self._desks.append((dict(models), desk))
+        return desk
+
+    async def aclose(self) -> None:
+        """Closes every desk."""
+        for _, desk in self._desks:
+            await desk.aclose()

@@ -1,0 +1,544 @@
+"""One run of a team: tick after tick, until nobody is ready or something ends it.
+
+Given a spec, a unit, a seed and the models' replies, a run is a deterministic function: events are
+ordered by tick and declared order, never by which reply came back first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from orglab.engine.graph.team import Team
+from orglab.engine.run.blackboard import Entry, readable
+from orglab.engine.run.calls.call_key import CallCounter, digest
+from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.calls.pool_draws import draw_models
+from orglab.engine.run.calls.toolbox import Toolbox
+from orglab.engine.run.checks import CheckRunner
+from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.inner_meter import InnerMeter
+from orglab.engine.run.limits import LimitReached, Meter, Spent
+from orglab.engine.run.outcome import Outcome, Unit
+from orglab.engine.run.prompts.rendering import Prompter
+from orglab.engine.run.replicas import Copy, output_id
+from orglab.engine.run.review import Reviewer
+from orglab.engine.run.routing import Delivery, Emit, Flow, FlowPlan, InboxItem
+from orglab.engine.run.side_by_side import side_by_side
+from orglab.engine.run.state import RunState
+from orglab.engine.run.subrun import InnerJournal, Names, renamed
+from orglab.engine.run.team_turn import Given, TeamTurn, given_to, hand_in, team_inputs
+from orglab.engine.run.turn import Sharing, Turn, TurnRunner
+from orglab.engine.run.turn_preparation import Speaking
+from orglab.engine.run.voting import counted
+from orglab.engine.spec.model import AuthorityLink
+from orglab.engine.spec.validate.path_confinement import confined_file
+from orglab.engine.tools.source_pool import Sources
+from orglab.providers.structured_output.parse import Reading
+from orglab.results.records import Output
+from orglab.results.store.journal.history import outputs_of, together
+from orglab.results.store.journal.journal import Journal
+
+__all__ = ["Outcome", "RunPlan", "Unit", "resolver", "run_team"]
+
+JSON: TypeAlias = Any
+
+
+class RunPlan:
+    """What all runs of a team share: made once, read by many runs at a time."""
+
+    def __init__(self, team: Team, desk: Desk, sources: Sources | None = None) -> None:
+        self.team = team
+        self.sources = sources or Sources()
+        self.topology = team.topology
+        self.desk = desk
+        self.flow = FlowPlan(team)
+        self.prompter = Prompter(team.topology)
+        self.reviews = {role: _reviewing(team, role) for role in team.topology.roles}
+        self.teams = {
+            role: RunPlan(inner, desk, self.sources) for role, inner in team.teams.items()
+        }
+
+
+def _reviewing(team: Team, role: str) -> list[AuthorityLink]:
+    links = [link for link in team.topology.authority if role in link.targets]
+    return sorted(links, key=lambda link: link.trigger.kind != "checks")
+
+
+async def run_team(
+    plan: RunPlan,
+    unit: Unit,
+    *,
+    seed: int,
+    journal: Journal,
+    replicate: int = 0,
+    arm: str = "",
+    sharing: Sharing | None = None,
+) -> Outcome:
+    """Runs a team on a unit of work, or goes on with a run that the journal knows.
+
+    Args:
+        plan: The team and its models.
+        unit: The unit.
+        seed: The root seed.
+        journal: Where replies are durable; what it holds is not asked again.
+        replicate: The replicate, from 0.
+        arm: The arm, where arms share no calls; else "".
+        sharing: Replies that arms share, or None.
+
+    Raises:
+        NotTheRecordedCall: The journal belongs to another run than this.
+    """
+    frame = _Frame(
+        seed=seed,
+        replicate=replicate,
+        scope=digest(str(seed), unit.id, str(replicate), arm),
+        sharing=sharing,
+        drawn=unit.id,
+        tossed=unit.id,
+    )
+    return await _Run(plan, unit, journal, frame, Meter(plan.topology.limits)).play()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Frame:
+    """What a run is played in: by itself, or in a turn of a role that is a team.
+
+    Attributes:
+        seed: The root seed.
+        replicate: The replicate.
+        scope: What tells its calls from those of other runs.
+        sharing: Replies that arms share, or None.
+        drawn: Whom models are drawn for: the unit, and the copy whose team this is.
+        tossed: Whom coins are tossed for: the same, and which turn of the copy.
+        within: The output that the run is to give in the run around it; "" for a run by itself.
+        given: What reaches the roles that begin it.
+    """
+
+    seed: int
+    replicate: int
+    scope: str
+    sharing: Sharing | None
+    drawn: str
+    tossed: str
+    within: str = ""
+    given: Given | None = None
+
+
+class _Stopped(Exception):
+    """Raised within a run to stop it; the text is the limit.
+
+    Attributes:
+        fault: Where the limit is one of the run around it: what that one is to know.
+    """
+
+    def __init__(self, limit: str, fault: LimitReached | None = None) -> None:
+        super().__init__(limit)
+        self.fault = fault
+
+
+class _Failed(Exception):
+    """Raised within a run to fail it; the text is the reason."""
+
+    def __init__(self, reason: str, *, of_account: bool = False) -> None:
+        super().__init__(reason)
+        self.of_account = of_account
+
+
+_Prepared: TypeAlias = Turn | TeamTurn | Reading | TurnFailed
+"""A turn to take, or what comes of it without one."""
+_CALLING = (Turn, TeamTurn)
+
+
+def _toolbox(plan: RunPlan, unit: Unit) -> Toolbox:
+    topology = plan.topology
+    return Toolbox(
+        uses=topology.tools,
+        inputs=unit.inputs,
+        resolve=resolver(topology.folder, unit),
+        folder=topology.folder,
+        sources=plan.sources,
+    )
+
+
+class _Run:
+    def __init__(
+        self, plan: RunPlan, unit: Unit, journal: Journal, frame: _Frame, meter: Meter
+    ) -> None:
+        self.plan, self.unit, self.journal, self.frame = plan, unit, journal, frame
+        self.meter = meter
+        topology = plan.topology
+        self.copies = plan.flow.copies
+        self.models = draw_models(
+            topology,
+            self.copies,
+            seed=frame.seed,
+            unit=frame.drawn,
+            unit_index=unit.index,
+            replicate=frame.replicate,
+        )
+        self.flow = Flow(plan.flow)
+        self.state = RunState(topology, self.copies, journal)
+        self.counter = CallCounter(scope=frame.scope)
+        self.names: dict[str, Names] = {}
+        self.fault: LimitReached | None = None
+        self.of_account = False
+        toolbox = _toolbox(plan, unit)
+        self.runner = TurnRunner(
+            journal=journal,
+            counter=self.counter,
+            meter=self.meter,
+            toolbox=toolbox,
+            prompter=plan.prompter,
+            unit=unit.id,
+            replicate=frame.replicate,
+            sharing=frame.sharing,
+            within=frame.within,
+        )
+        self.speaking = Speaking(
+            runner=self.runner,
+            state=self.state,
+            copies=self.copies,
+            inputs=unit.inputs,
+            seats={name: plan.desk.seat(alias) for name, alias in self.models.items()},
+        )
+        self.reviewer = Reviewer(
+            state=self.state,
+            flow=self.flow,
+            speaker=self.speaking,
+            checker=CheckRunner(state=self.state, journal=journal, toolbox=toolbox, unit=unit),
+            links=plan.reviews,
+            seed=frame.seed,
+            unit=frame.tossed,
+            replicate=frame.replicate,
+        )
+        if frame.given is not None:
+            hand_in(
+                frame.given, plan.team.start, copies=self.copies, state=self.state, flow=self.flow
+            )
+        self.delivered: list[str] = []
+
+    async def play(self) -> Outcome:
+        self.state.emit(
+            "started",
+            unit=self.unit.id,
+            replicate=self.frame.replicate,
+            seed=self.frame.seed,
+            models=dict(self.models),
+            **({"inputs": dict(self.unit.inputs)} if self.frame.within else {}),
+        )
+        try:
+            while ready := self.flow.ready():
+                await self._tick(ready)
+        except _Stopped as stop:
+            self.fault = stop.fault
+            return self._end("stopped", str(stop))
+        except _Failed as failure:
+            self.of_account = failure.of_account
+            return self._end("failed", str(failure))
+        if self._answer() is None:
+            return self._end("failed", "no role of `output` delivered an output")
+        return self._end("completed", "")
+
+    # --- one tick ---------------------------------------------------------------------------
+
+    async def _tick(self, ready: list[Copy]) -> None:
+        allowed = ready[: self.meter.turns_left(len(ready))]
+        if not allowed:
+            raise self._stopped(LimitReached("turns"))
+        self.state.tick += 1
+        outputs, skipped = await self._turns(allowed)
+        self._look_at_limits()
+        accepted = await self._reviews(outputs)
+        sent_back = self.reviewer.sent_back
+        deliveries = [Delivery(each.copy, each.id, each.value) for each in accepted]
+        events = self.flow.barrier(deliveries, sent_back, skipped + self.reviewer.skipped)
+        self._note(accepted, events)
+        if self.flow.stopped is not None:
+            raise _Stopped(f"cap of {self.flow.stopped}")
+        if len(allowed) < len(ready):
+            raise self._stopped(LimitReached("turns"))
+
+    def _stopped(self, limit: LimitReached) -> _Stopped:
+        fault = self.meter.outer_fault(limit) if isinstance(self.meter, InnerMeter) else None
+        return _Stopped(limit.which, fault)
+
+    async def _turns(self, allowed: list[Copy]) -> tuple[list[Output], list[str]]:
+        """Takes the turns of a tick side by side on the same snapshot, and posts them."""
+        taken = [self._begin(copy) for copy in allowed]
+        turns = await side_by_side(
+            [self._prepare(copy, inbox, number) for number, (copy, inbox) in enumerate(taken)]
+        )
+        self._rank(turns)
+        self._allow(turns)
+        results = await side_by_side([self._take(turn, len(turns)) for turn in turns])
+        self.meter.close_tick(_spent(turn) for turn in turns)
+        self.meter.turns += sum(turn.turns for turn in turns if isinstance(turn, TeamTurn))
+        self.counter.close(
+            [call for turn in turns if isinstance(turn, _CALLING) for call in turn.calls]
+        )
+        return self._post(allowed, turns, results)
+
+    def _begin(self, copy: Copy) -> tuple[Copy, tuple[InboxItem, ...]]:
+        inbox = self.flow.begin_turn(copy.name)
+        directive = self.state.directives.get(copy.name)
+        again = directive is not None  # it reads its last inbox again
+        visit = self.state.next_visit(copy.name)
+        items = [item.body() for item in inbox]
+        body: dict[str, JSON] = {"copy": copy.name, "role": copy.role.name, "visit": visit}
+        body |= {"inbox": items, "again": again}
+        if directive is not None:
+            body["directive"] = directive.body()
+        self.state.emit("turn", **body)
+        return copy, inbox
+
+    async def _prepare(self, copy: Copy, inbox: Sequence[InboxItem], number: int) -> _Prepared:
+        """A copy's own turn, ready to be taken; the failure where it cannot be."""
+        role = copy.role
+        if role.asks:
+            return await self.speaking.prepare(copy, inbox, number)
+        try:
+            if role.vote is not None:
+                return Reading(value=counted(role.vote, self._ballots(inbox)))
+            return self._team_turn(copy, inbox, f"{self.state.tick}.turn.{number}")
+        except TurnFailed as fault:
+            return fault
+
+    def _ballots(self, inbox: Sequence[InboxItem]) -> list[Entry]:
+        return [self.state.board.entry(item.output, item.link, item.part) for item in inbox]
+
+    def _rank(self, turns: Sequence[_Prepared]) -> None:
+        """Ranks turns that begin with an equal call, so that none gets another's reply."""
+        seen: dict[str, int] = {}
+        teams = 0
+        for turn in turns:
+            if isinstance(turn, TeamTurn):
+                turn.rank, teams = teams, teams + 1
+            elif isinstance(turn, Turn):
+                first = self.runner.first_call(turn)
+                turn.rank = seen.get(first, 0)
+                seen[first] = turn.rank + 1
+
+    def _allow(self, turns: Sequence[_Prepared]) -> None:
+        if not self.meter.limits_cost:
+            return
+        paid = [turn for turn in turns if isinstance(turn, _CALLING)]
+        first = [self.runner.most_first(turn) if isinstance(turn, Turn) else 0.0 for turn in paid]
+        for turn, allowance in zip(paid, self.meter.allowances(first), strict=True):
+            turn.allowance = allowance
+
+    async def _take(self, turn: _Prepared, beside: int) -> Reading | TurnFailed | LimitReached:
+        try:
+            if isinstance(turn, TeamTurn):
+                return await self._play_team(turn, beside)
+            return await self.runner.take(turn) if isinstance(turn, Turn) else turn
+        except (TurnFailed, LimitReached) as fault:
+            return fault
+
+    # --- roles that are teams ---------------------------------------------------------------
+
+    def _team_turn(self, copy: Copy, inbox: Sequence[InboxItem], position: str) -> TeamTurn:
+        variables = self.speaking.variables(copy, inbox)
+        inputs = team_inputs(copy.role, variables, self.unit.inputs, self.plan.prompter)
+        return TeamTurn(
+            copy=copy,
+            visit=self.state.visits[copy.name],
+            position=position,
+            inputs=inputs,
+            given=given_to(copy, inbox, self.state),
+        )
+
+    async def _play_team(self, turn: TeamTurn, beside: int) -> Reading:
+        """Plays the run of a team to its answer.
+
+        Raises:
+            TurnFailed: The team gave none.
+            LimitReached: A limit of this run, or of one around it, is reached.
+        """
+        names = self.names.setdefault(turn.copy.name, Names.of(turn.copy))
+        inner = self._inner(turn, names, beside)
+        outcome = await inner.play()
+        turn.spent, turn.turns = inner.meter.spent, outcome.turns
+        turn.events = renamed(outcome.events, names, turn.visit)
+        names.close(outcome.events)
+        if inner.counter.history:
+            turn.calls.append((digest("team", str(turn.rank)), inner.counter.history))
+        if inner.fault is not None:
+            raise inner.fault
+        if outcome.answer is None:
+            words = f"{outcome.status}: {outcome.reason}"
+            raise TurnFailed("team", words, of_account=inner.of_account)
+        return Reading(value=outcome.answer.value)
+
+    def _inner(self, turn: TeamTurn, names: Names, beside: int) -> _Run:
+        """The run of a team, below this one."""
+        plan, frame, copy = self.plan.teams[turn.copy.role.name], self.frame, turn.copy.name
+        inner = _Frame(
+            seed=frame.seed,
+            replicate=frame.replicate,
+            scope=digest(frame.scope, self.counter.history, "team", str(turn.rank)),
+            sharing=frame.sharing,
+            drawn=f"{frame.drawn}/{copy}",
+            tossed=f"{frame.tossed}/{output_id(copy, turn.visit)}",
+            within=f"{frame.within}/{output_id(copy, turn.visit)}".lstrip("/"),
+            given=turn.given,
+        )
+        meter = InnerMeter(
+            plan.topology.limits, self.meter, beside=beside, allowance=turn.allowance
+        )
+        journal = InnerJournal(self.journal, f"{turn.position}.team", names)
+        return _Run(plan, replace(self.unit, inputs=turn.inputs), journal, inner, meter)
+
+    # --- what they said ---------------------------------------------------------------------
+
+    def _post(
+        self,
+        allowed: list[Copy],
+        turns: Sequence[_Prepared],
+        results: Sequence[Reading | TurnFailed | LimitReached],
+    ) -> tuple[list[Output], list[str]]:
+        outputs: list[Output] = []
+        skipped: list[str] = []
+        failure: _Failed | None = None
+        limit: LimitReached | None = None
+        for copy, turn, result in zip(allowed, turns, results, strict=True):
+            if isinstance(turn, Turn):
+                self.speaking.close(turn)
+            elif isinstance(turn, TeamTurn):
+                self.state.absorb(turn.events)
+            if isinstance(result, Reading):
+                outputs.append(self._output(copy, turn, result))
+            elif isinstance(result, LimitReached):
+                limit = limit or result
+            elif isinstance(result, TurnFailed):
+                self._failed_turn(copy, result, skipped)
+                if result.of_account or copy.role.on_error == "fail":
+                    words = f"{copy.name}: {result.kind}: {result}"
+                    failure = failure or _Failed(words, of_account=result.of_account)
+        if failure is not None:
+            raise failure
+        if limit is not None:
+            raise self._stopped(limit)
+        return outputs, skipped
+
+    def _output(self, copy: Copy, turn: _Prepared, reading: Reading) -> Output:
+        visit = self.state.visits[copy.name]
+        output = Output(
+            id=output_id(copy.name, visit),
+            role=copy.role.name,
+            copy=copy.name,
+            visit=visit,
+            tick=self.state.tick,
+            value=reading.value,
+            text=readable(reading.value),
+        )
+        self.state.directives.pop(copy.name, None)
+        self.state.post(output, turn.exchange if isinstance(turn, Turn) else ())
+        return output
+
+    def _failed_turn(self, copy: Copy, fault: TurnFailed, skipped: list[str]) -> None:
+        error = {"kind": fault.kind, "message": str(fault)}
+        self.state.emit(
+            "turn_failed", copy=copy.name, visit=self.state.visits[copy.name], error=error
+        )
+        if copy.role.on_error == "skip" and not fault.of_account:
+            self.state.directives.pop(copy.name, None)
+            self.state.emit("skipped", copy=copy.name, why="error", error=error)
+            skipped.append(copy.name)
+
+    # --- the barrier ------------------------------------------------------------------------
+
+    def _look_at_limits(self) -> None:
+        over = self.meter.over()
+        if over is not None:
+            raise _Stopped(over)
+
+    async def _reviews(self, outputs: list[Output]) -> list[Output]:
+        try:
+            accepted = await self.reviewer.barrier(outputs)
+        except LimitReached as limit:
+            raise self._stopped(limit) from limit
+        except TurnFailed as fault:
+            words = f"review: {fault.kind}: {fault}"
+            raise _Failed(words, of_account=fault.of_account) from fault
+        self._look_at_limits()
+        return accepted
+
+    def _note(self, accepted: list[Output], events: list[Emit]) -> None:
+        taken = {each.body["output"] for each in events if each.kind == "delivered"}
+        for output in accepted:
+            self.state.mark(output.id, "delivered")
+            if output.id not in taken:
+                self.state.emit("delivered", output=output.id, link="", to=[])
+            if output.role in self.plan.topology.output:
+                self.delivered.append(output.id)
+        for each in events:
+            for lapsed in each.body.get("lapsed", ()):
+                if lapsed["what"] == "directive":
+                    self.state.directives.pop(lapsed["copy"], None)
+        self.state.emit_all(events)
+
+    # --- the end ----------------------------------------------------------------------------
+
+    def _answer(self) -> Output | None:
+        outputs = self.state.board.outputs
+        standing = [name for name in self.delivered if outputs[name].fate != "rejected"]
+        if not standing:
+            return None
+        last = outputs[standing[-1]]
+        copies = self.copies.by_role[last.role]
+        if len(copies) == 1:
+            return last
+        newest = {outputs[name].copy: outputs[name] for name in standing}
+        return together([newest[copy.name] for copy in copies if copy.name in newest])
+
+    def _last(self) -> Output | None:
+        for output in reversed(self.state.board.outputs.values()):
+            if output.role in self.plan.topology.output and output.fate != "rejected":
+                return output
+        return None
+
+    def _outputs(self) -> Sequence[Output]:
+        """Every output, of teams within too."""
+        if self.names:
+            return outputs_of(self.state.events)
+        return list(self.state.board.outputs.values())
+
+    def _end(self, status: Literal["completed", "stopped", "failed"], reason: str) -> Outcome:
+        answer = self._answer() if status == "completed" else None
+        last = answer or self._last()
+        self.state.emit(
+            "ended",
+            status=status,
+            reason=reason,
+            answer=answer.id if answer else None,
+            last=last.id if last else None,
+        )
+        return Outcome(
+            status=status,
+            reason=reason,
+            answer=answer,
+            last=last,
+            outputs=self._outputs(),
+            verdicts=self.state.verdicts,
+            events=self.state.events,
+            turns=self.meter.turns,
+            tokens=self.meter.spent.tokens,
+            cost_usd=self.meter.spent.cost_usd,
+            seconds=self.meter.spent.seconds,
+        )
+
+
+def _spent(turn: _Prepared) -> Spent:
+    return turn.spent if isinstance(turn, _CALLING) else Spent()
+
+
+def resolver(folder: Path, unit: Unit) -> Callable[[str], Path]:
+    """Finds the files of a run: those of the unit, else inside the spec's folder."""
+
+    def resolve(text: str) -> Path:
+        return unit.files.get(text) or confined_file(text, folder=folder, root=folder)
+
+    return resolve

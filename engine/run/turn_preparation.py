@@ -1,0 +1,221 @@
+"""Preparing turns: what a role or a superior is told, and what it may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from orglab.engine.run.calls.model_registry import Seat
+from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.limits import Spent
+from orglab.engine.run.prompts.rendering import Prompter, ToolGate
+from orglab.engine.run.prompts.template_context import ReviewSight, review_variables, turn_variables
+from orglab.engine.run.replicas import Copies, Copy
+from orglab.engine.run.routing import InboxItem
+from orglab.engine.run.state import RunState
+from orglab.engine.run.turn import Turn, TurnRunner
+from orglab.providers.base import Message
+from orglab.results.store.journal.journal import Entry
+
+__all__ = ["REASON_CHARACTERS", "Speaking", "verdict_schema"]
+
+JSON: TypeAlias = Any
+
+REASON_CHARACTERS = 2000
+"""The longest reason or suggestion of a verdict: bounded, so that a small model cannot run on."""
+
+
+def verdict_schema(actions: Sequence[str], targets: Sequence[str]) -> dict[str, JSON]:
+    """The schema of a verdict: only the actions and targets on offer can be chosen."""
+    words = {"type": "string", "minLength": 1, "maxLength": REASON_CHARACTERS}
+    properties: dict[str, JSON] = {
+        "action": {"type": "string", "enum": list(actions)},
+        "reason": words,
+    }
+    if "reject" in actions:
+        properties["suggestion"] = {"type": "string", "maxLength": REASON_CHARACTERS}
+    if targets:
+        properties["target"] = {"type": "string", "enum": list(targets)}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["action", "reason"],
+        "additionalProperties": False,
+    }
+
+
+@dataclass(kw_only=True, slots=True)
+class Speaking:
+    """Prepares the turns of one run, and takes its reviews.
+
+    Attributes:
+        runner: Takes turns.
+        state: The run.
+        copies: The team's copies.
+        inputs: The unit's inputs.
+        seats: The model of each copy.
+    """
+
+    runner: TurnRunner
+    state: RunState
+    copies: Copies
+    inputs: Mapping[str, JSON]
+    seats: Mapping[str, Seat]
+    _reviews: int = 0
+    _tick: int = 0
+
+    async def prepare(
+        self, copy: Copy, inbox: Sequence[InboxItem], number: int
+    ) -> Turn | TurnFailed:
+        """A copy's own turn, ready to be taken; the failure where its prompt cannot be made."""
+        state, role = self.state, copy.role
+        position = f"{state.tick}.turn.{number}"
+        variables = self.variables(copy, inbox)
+        spent = Spent()
+        gate = ToolGate(self._prompt_tool(copy, position, spent), role.tools)
+        sees_own = "own" in role.sees
+        before = state.conversation(copy.name) if sees_own else []
+        try:
+            system = await self._prompter.system(role, variables, gate)
+            prompt = await self._prompter.turn(role, variables, gate, draft_seen=bool(before))
+        except TurnFailed as fault:
+            return fault
+        said = Message(role="user", content=prompt)
+        return Turn(
+            copy=copy,
+            visit=state.visits[copy.name],
+            purpose="turn",
+            position=position,
+            seat=self.seats[copy.name],
+            messages=[*_system(system), *before, said],
+            schema=role.output,
+            tools=role.tools if role.limits.tool_calls else (),
+            exchange=[said],
+            earlier=state.calls_of[copy.name],
+            spent=spent,
+        )
+
+    def variables(self, copy: Copy, inbox: Sequence[InboxItem]) -> dict[str, JSON]:
+        """What a copy's templates see in the turn that it begins."""
+        state = self.state
+        return turn_variables(
+            copy,
+            inputs=self.inputs,
+            inbox=inbox,
+            board=state.board,
+            copies=self.copies,
+            directive=state.directives.get(copy.name),
+            visit=state.visits[copy.name],
+            own=state.own_outputs(copy.name),
+            stake=state.stake(copy.name),
+        )
+
+    async def review(self, superior: Copy, sight: ReviewSight, phase: int) -> Mapping[str, JSON]:
+        """Takes a superior's review turn.
+
+        Raises:
+            TurnFailed: It gave no verdict.
+            LimitReached: The run needs more than a limit allows.
+        """
+        self.runner.meter.begin_review()
+        visit = self.state.next_visit(superior.name)
+        self.state.emit(
+            "review",
+            link=sight.link.id,
+            superior=superior.name,
+            output=sight.output.id,
+            visit=visit,
+            phase=phase,
+        )
+        turn = await self._review_turn(superior, sight, phase, visit)
+        (turn.allowance,) = self.allowances([turn])
+        try:
+            reading = await self.runner.take(turn)
+        finally:
+            self.close(turn)
+            self.runner.meter.spent.add(turn.spent)
+            self.runner.counter.close(turn.calls)
+        verdict: Mapping[str, JSON] = reading.value
+        return verdict
+
+    async def _review_turn(
+        self, superior: Copy, sight: ReviewSight, phase: int, visit: int
+    ) -> Turn:
+        position = f"{self.state.tick}.review.{self._next_review()}"
+        variables = review_variables(
+            superior, sight, inputs=self.inputs, board=self.state.board, visit=visit
+        )
+        spent = Spent()
+        gate = ToolGate(self._prompt_tool(superior, position, spent), superior.role.tools)
+        phase_prompt = sight.link.phases[phase].prompt
+        system = await self._prompter.system(superior.role, variables, gate)
+        prompt = await self._prompter.review(phase_prompt, variables, gate)
+        return Turn(
+            copy=superior,
+            visit=visit,
+            purpose="review",
+            position=position,
+            seat=self.seats[superior.name],
+            messages=[*_system(system), Message(role="user", content=prompt)],
+            schema=verdict_schema(sight.actions, sight.targets),
+            tools=superior.role.tools if superior.role.limits.tool_calls else (),
+            reviewed=sight.output.copy,
+            earlier=self.state.calls_of[superior.name],
+            spent=spent,
+        )
+
+    def allowances(self, turns: Sequence[Turn]) -> Sequence[float]:
+        """US dollars that each of the turns, taken side by side, may use; reviews come alone."""
+        meter = self.runner.meter
+        if not meter.limits_cost:
+            return [float("inf")] * len(turns)
+        return meter.allowances([self.runner.most_first(turn) for turn in turns])
+
+    def close(self, turn: Turn) -> None:
+        """Remembers how many calls a turn took."""
+        self.state.calls_of[turn.copy.name] += (turn.visit,) * len(turn.calls)
+
+    def _next_review(self) -> int:
+        if self._tick != self.state.tick:
+            self._tick, self._reviews = self.state.tick, 0
+        self._reviews += 1
+        return self._reviews - 1
+
+    @property
+    def _prompter(self) -> Prompter:
+        return self.runner.prompter
+
+    def _prompt_tool(
+        self, copy: Copy, position: str, spent: Spent
+    ) -> Callable[[str, Mapping[str, JSON]], Awaitable[JSON]]:
+        """Calls a tool for a prompt: recorded like a model's call, and paid for by the turn."""
+        made = 0
+
+        async def call(name: str, arguments: Mapping[str, JSON]) -> JSON:
+            nonlocal made
+            place = f"{position}.prompt.{made}"
+            made += 1
+            entry = self.runner.journal.recorded(place)
+            if entry is None:
+                answer = await self.runner.toolbox.call(name, arguments)
+                body = {
+                    "copy": copy.name,
+                    "role": copy.role.name,
+                    "visit": self.state.visits[copy.name],
+                    "tool": name,
+                    **asdict(answer),
+                    "prompt": True,
+                }
+                entry = Entry(position=place, kind="tool", identity="", body=body)
+                await self.runner.journal.keep(entry)
+            spent.seconds += entry.body["seconds"]
+            if entry.body["error"]:
+                raise ValueError(f"tool {name}: {entry.body['result']['error']}")
+            return entry.body["result"]
+
+        return call
+
+
+def _system(text: str) -> list[Message]:
+    return [Message(role="system", content=text)] if text else []

@@ -1,0 +1,80 @@
+"""Text files put in the place of ``{file: …}``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from orglab.engine.spec.compose.patch import patched
+from orglab.engine.spec.compose.sources import Sources, file_of
+from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.engine.spec.validate.path_confinement import (
+    FileRefused,
+    confined_file,
+    read_confined_text,
+)
+from orglab.engine.spec.validate.references import items
+from orglab.engine.spec.yaml.source_map import Marks
+
+__all__ = ["TEXTS_LIMIT", "inlined_texts"]
+
+JSON: TypeAlias = Any
+
+TEXTS_LIMIT: Final = 32 * 2**20
+"""Characters that the text files of one document may add up to, each counted as often as named."""
+
+
+def inlined_texts(
+    data: Mapping[str, JSON], marks: Marks, sources: Sources
+) -> tuple[dict[str, JSON], list[Problem]]:
+    """``data`` with each ``{file: …}`` of a text read; a file that cannot be read gives no text."""
+    problems: list[Problem] = []
+    texts: dict[SpecPath, JSON] = {}
+    known: dict[tuple[str, str], str] = {}
+    total = 0
+    for path, name in _named_files(data):
+        key = (marks.value((*path, "file")).file, name)
+        try:
+            if key not in known:
+                known[key] = _read(name, key[0], sources)
+            texts[path] = known[key]
+            total += len(known[key])
+            if total > TEXTS_LIMIT:
+                raise FileRefused(
+                    f"texts from files add up to more than {TEXTS_LIMIT:,} characters"
+                )
+        except FileRefused as refused:
+            problems.append(Problem(path=(*path, "file"), wrong=f"{name}: {refused}"))
+            texts[path] = ""
+            if total > TEXTS_LIMIT:
+                break
+    found: dict[str, JSON] = patched(data, texts)
+    return found, problems
+
+
+def _read(name: str, shown: str, sources: Sources) -> str:
+    origin = sources.origin(shown)
+    return read_confined_text(confined_file(name, folder=origin.folder, root=origin.root))
+
+
+def _named_files(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, str]]:
+    for path, value in _texts(data):
+        name = file_of(value)
+        if name is not None:
+            yield path, name
+
+
+def _texts(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, JSON]]:
+    """Every place of a text that may be a file."""
+    for name, role in items(data.get("roles")):
+        if isinstance(role, dict):
+            for key in ("system", "prompt"):
+                yield ("roles", name, key), role.get(key)
+    for name, text in items(data.get("templates")):
+        yield ("templates", name), text
+    for index, link in items(data.get("links")):
+        if isinstance(link, dict):
+            yield ("links", index, "directive"), link.get("directive")
+            for number, phase in items(link.get("review")):
+                if isinstance(phase, dict):
+                    yield ("links", index, "review", number, "prompt"), phase.get("prompt")

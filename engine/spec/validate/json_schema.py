@@ -1,0 +1,221 @@
+"""JSON Schemas that an author writes: of a role's output, of an input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.engine.spec.messages import nearest, quoted
+from orglab.engine.spec.validate.schema_errors import tell
+from orglab.providers.structured_output.pattern_size import refuse_large
+
+__all__ = ["plainly_sound", "schema_problems"]
+
+JSON: TypeAlias = Any
+
+_ONE: Final = (
+    "items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems",
+    "unevaluatedProperties", "not", "if", "then", "else", "contentSchema",
+)  # fmt: skip
+_LIST: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+_MAP: Final = ("properties", "patternProperties", "dependentSchemas", "$defs")
+_HERE: Final = ("allOf", "anyOf", "oneOf")
+_OTHER: Final = (
+    "$ref", "$schema", "$comment", "type", "enum", "const", "multipleOf", "maximum",
+    "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
+    "maxItems", "minItems", "uniqueItems", "maxContains", "minContains", "maxProperties",
+    "minProperties", "required", "dependentRequired", "title", "description", "default",
+    "deprecated", "readOnly", "writeOnly", "examples", "format", "contentEncoding",
+    "contentMediaType",
+)  # fmt: skip
+_KEYWORDS: Final = frozenset((*_ONE, *_LIST, *_MAP, *_OTHER))
+_REMOTE: Final = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary")
+
+_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
+_META: Final = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema_problems(
+    schema: Mapping[str, JSON], path: SpecPath, *, also: frozenset[str] = frozenset()
+) -> list[Problem]:
+    """What is wrong with a schema itself: form, misspelt keywords, references.
+
+    Args:
+        schema: The schema, a map.
+        path: Its path in the document.
+        also: Keys at its top that are no JSON Schema but allowed.
+    """
+    plain = {key: value for key, value in schema.items() if key not in also}
+    form = [] if plainly_sound(plain) else tell(_leaves(_META.iter_errors(plain)), path)
+    found = form + list(_keyword_problems(plain, path, plain))
+    return found if form else [*found, *_circles(plain, path), *_untimed(plain, path)]
+
+
+def plainly_sound(schema: JSON) -> bool:
+    """A quick look that finds the form of common schemas right; False where it cannot tell.
+
+    The metaschema takes milliseconds for each schema, too long for a spec with a thousand.
+    """
+    if isinstance(schema, bool):
+        return True
+    return isinstance(schema, dict) and all(_plain(key, value) for key, value in schema.items())
+
+
+def _plain(key: str, value: JSON) -> bool:
+    if key == "type":
+        return isinstance(value, str) and value in _TYPES
+    if key in {"title", "description"}:
+        return isinstance(value, str)
+    if key in {"minItems", "maxItems", "minLength", "maxLength"}:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if key in {"minimum", "maximum"}:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if key in {"enum", "required"}:
+        texts = isinstance(value, list) and all(isinstance(part, str) for part in value)
+        return texts and len(set(value)) == len(value)
+    if key in {"properties", "$defs"}:
+        return isinstance(value, dict) and all(plainly_sound(part) for part in value.values())
+    return key in {"items", "additionalProperties"} and plainly_sound(value)
+
+
+def _leaves(errors: Iterator[ValidationError]) -> Iterator[ValidationError]:
+    """The metaschema's own ``allOf`` is looked through: its parts hold the faults."""
+    for error in errors:
+        if error.validator == "allOf":
+            yield from _leaves(iter(error.context or ()))
+        else:
+            yield error
+
+
+def _keyword_problems(node: JSON, path: SpecPath, root: Mapping[str, JSON]) -> Iterator[Problem]:
+    for where, part in _schemas(node, path):
+        for key, value in part.items():
+            if key in _REMOTE:
+                wrong = f"`{key}` is not allowed"
+                yield Problem(
+                    path=(*where, key), wrong=wrong, cure="references are local: `#/$defs/…`",
+                    at_key=True,
+                )  # fmt: skip
+            elif key not in _KEYWORDS and not key.startswith("x-"):
+                yield _unknown(key, where)
+            elif key == "$ref" and isinstance(value, str) and _target(root, value) is None:
+                yield _no_target(value, where)
+            elif key == "$schema" and value not in (_DRAFT, f"{_DRAFT}#"):
+                yield Problem(path=(*where, key), wrong=f"{_DRAFT} is wanted", cure="remove it")
+        yield from _patterns(part, where)
+
+
+def _unknown(key: str, where: SpecPath) -> Problem:
+    close = nearest(key, _KEYWORDS)
+    cure = f"did you mean `{close}`?" if close else "a remark of your own begins with x-"
+    wrong = f"unknown keyword {key} of JSON Schema"
+    return Problem(path=(*where, key), wrong=wrong, cure=cure, at_key=True)
+
+
+def _no_target(reference: str, where: SpecPath) -> Problem:
+    local = reference.startswith("#")
+    wrong = f"{quoted(reference)} leads nowhere" if local else f"{quoted(reference)} is not local"
+    return Problem(
+        path=(*where, "$ref"), wrong=wrong, expected="a reference into this schema is wanted",
+        cure="write `#/$defs/NAME`",
+    )  # fmt: skip
+
+
+def _patterns(schema: Mapping[str, JSON], where: SpecPath) -> Iterator[Problem]:
+    named = schema.get("patternProperties")
+    keys = list(named) if isinstance(named, dict) else []
+    places = [((*where, "patternProperties", key), key) for key in keys]
+    for path, pattern in [*places, ((*where, "pattern"), schema.get("pattern"))]:
+        if isinstance(pattern, str):
+            try:
+                refuse_large(pattern)
+                re.compile(pattern)
+            except (re.error, OverflowError, RecursionError) as error:
+                wrong = f"{quoted(pattern)} is no regular expression: {error}"
+                yield Problem(path=path, wrong=wrong)
+            except ValueError as error:
+                yield Problem(path=path, wrong=str(error))
+
+
+def _schemas(node: JSON, path: SpecPath) -> Iterator[tuple[SpecPath, Mapping[str, JSON]]]:
+    """``node`` and every schema in it."""
+    if not isinstance(node, dict):
+        return
+    yield path, node
+    for key in _ONE:
+        yield from _schemas(node.get(key), (*path, key))
+    for key in _LIST:
+        if isinstance(parts := node.get(key), list):
+            for index, part in enumerate(parts):
+                yield from _schemas(part, (*path, key, index))
+    for key in _MAP:
+        if isinstance(named := node.get(key), dict):
+            for name, part in named.items():
+                yield from _schemas(part, (*path, key, name))
+
+
+def _target(root: Mapping[str, JSON], reference: str) -> JSON:
+    """What ``#/…`` points to; None where it points to nothing or elsewhere."""
+    if reference == "#":
+        return root
+    if not reference.startswith("#/"):
+        return None
+    node: JSON = root
+    for part in reference[2:].split("/"):
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+            node = node[int(key)]
+        elif isinstance(node, dict) and key in node:
+            node = node[key]
+        else:
+            return None
+    return node if isinstance(node, dict | bool) else None
+
+
+def _circles(root: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
+    """References that lead back to themselves at the same value: reading would never end."""
+    for where, part in _schemas(root, path):
+        if "$ref" in part and _comes_back(part, root):
+            wrong = f"{quoted(str(part['$ref']))} leads back to itself at the same value"
+            yield Problem(path=(*where, "$ref"), wrong=wrong, cure="refer from inside a property")
+
+
+def _comes_back(start: Mapping[str, JSON], root: Mapping[str, JSON]) -> bool:
+    seen: set[int] = set()
+    waiting = _same_value(start, root)
+    while waiting:
+        node = waiting.pop()
+        if node is start:
+            return True
+        if id(node) not in seen:
+            seen.add(id(node))
+            waiting += _same_value(node, root)
+    return False
+
+
+def _untimed(root: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
+    """What would match patterns without a limit of time: `jsonschema` knows none there."""
+    parts = list(_schemas(root, path))
+    if any("patternProperties" in part for _, part in parts):
+        for where, part in parts:
+            if "unevaluatedProperties" in part:
+                wrong = "`unevaluatedProperties` and `patternProperties` do not go together"
+                cure = "write `additionalProperties`"
+                yield Problem(
+                    path=(*where, "unevaluatedProperties"), wrong=wrong, cure=cure, at_key=True
+                )
+
+
+def _same_value(node: Mapping[str, JSON], root: Mapping[str, JSON]) -> list[JSON]:
+    """Schemas that ``node`` puts to the very value it is put to itself."""
+    parts = [part for key in _HERE for part in node.get(key, [])]
+    parts += [node.get(key) for key in ("not", "if", "then", "else")]
+    if isinstance(reference := node.get("$ref"), str):
+        parts.append(_target(root, reference))
+    return [part for part in parts if isinstance(part, dict)]

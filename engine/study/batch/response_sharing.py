@@ -1,0 +1,110 @@
+"""Replies that calls need not be paid for: of other arms, and of other studies.
+
+Arms: an identical call is made once, until the arms diverge. The identity of a call holds all that
+came before it in its run, so arms share their calls up to the treatment and never after. Studies: a
+reply that was paid for in one study is kept beside it (``results/store/response_cache.py``) and taken by
+another that asks the same. Failures, refusals and replies cut by a limit are never shared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.run.calls.call_key import KEY_VERSION
+from orglab.engine.run.turn import Sharing
+from orglab.results.store.response_cache import KeptCalls
+from orglab.results.store.store import Store
+
+__all__ = ["StudySharing", "sharing_of"]
+
+JSON: TypeAlias = Any
+
+PLANTED = "planted fault"
+"""How the note of a fault begins that was planted: such a reply is no model's answer."""
+
+
+def sharing_of(
+    store: Store, *, arms: bool, kept: Path | None, tell: Callable[[str], object]
+) -> StudySharing | None:
+    """What a study's calls share, or None.
+
+    Args:
+        store: The study.
+        arms: Its arms share calls.
+        kept: The file of the calls that studies keep for each other, or None.
+        tell: Is told in words what goes wrong with that file.
+    """
+    if not arms and kept is None:
+        return None
+    study = store.path.resolve().parent.name
+    calls = KeptCalls(kept, version=KEY_VERSION, study=study, tell=tell) if kept else None
+    return StudySharing(store, arms=arms, kept=calls)
+
+
+class StudySharing(Sharing):
+    """Finds replies to identical calls: in the store, under way in another run, or kept.
+
+    Attributes:
+        reused: Calls whose reply another study had paid for.
+        reused_usd: US dollars that they had cost, as far as that is known.
+    """
+
+    def __init__(self, store: Store, *, arms: bool = True, kept: KeptCalls | None = None) -> None:
+        """Finds nothing yet.
+
+        Args:
+            store: The study.
+            arms: Its runs share calls with each other.
+            kept: The calls that studies keep for each other, or None.
+        """
+        self._store = store
+        self._arms = arms
+        self._kept = kept
+        self.reused = 0
+        self.reused_usd = 0.0
+        self._under_way: dict[str, asyncio.Future[Mapping[str, JSON] | None]] = {}
+
+    async def claim(
+        self, identity: str, request: Callable[[], Mapping[str, JSON]], *, keeps: bool
+    ) -> Mapping[str, JSON] | None:
+        """The reply to an identical call, or None: then the caller makes it and says ``publish``.
+
+        Where another run is making the call, its reply is waited for.
+        """
+        body = await self._of_arms(identity) if self._arms else None
+        if body is None and keeps and self._kept is not None:
+            body = self._kept.find(identity, request())
+        if body is None and self._arms:
+            self._under_way[identity] = asyncio.get_running_loop().create_future()
+        if body is not None and "kept" in body:
+            self.reused += 1
+            self.reused_usd += body["cost_usd"] or 0.0
+        return body
+
+    async def _of_arms(self, identity: str) -> Mapping[str, JSON] | None:
+        while (under_way := self._under_way.get(identity)) is not None:
+            body = await asyncio.shield(under_way)
+            if body is not None:
+                return body
+        return self._store.reply_to(identity)
+
+    def publish(self, identity: str, body: Mapping[str, JSON] | None, *, keeps: bool) -> None:
+        """Hands a durable reply to who waits for it; None: there is none to share."""
+        if keeps and self._kept is not None and body is not None and _is_answer(body):
+            self._kept.keep(identity, body)
+        if self._arms:
+            self._under_way.pop(identity).set_result(body)
+
+    def close(self) -> None:
+        """Closes the file of kept calls."""
+        if self._kept is not None:
+            self._kept.close()
+
+
+def _is_answer(body: Mapping[str, JSON]) -> bool:
+    """Whether a model wrote it, as it stands."""
+    planted = any(str(note).startswith(PLANTED) for note in body.get("notes", ()))
+    return not body.get("simulated") and not planted

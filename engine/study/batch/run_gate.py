@@ -1,0 +1,155 @@
+"""Stopping cleanly: what is under way is waited for and kept, nothing else is begun."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from orglab.engine.run.errors import OF_ACCOUNTS
+from orglab.engine.study.batch.budget import Budget, BudgetReached
+from orglab.providers.interrupted import Interrupted
+from orglab.results.records import Event
+from orglab.results.store.journal.journal import Entry, Journal
+
+__all__ = ["Gate", "Interrupted"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(kw_only=True, slots=True)
+class _Held:
+    """Money of a call under way.
+
+    Attributes:
+        lost: US dollars of its requests that were cut.
+        most: US dollars reserved for the next one.
+        task: Who makes the call.
+        sent: The request for which it is reserved has begun.
+    """
+
+    lost: float
+    most: float
+    task: asyncio.Task[Any] | None
+    sent: bool = False
+
+
+class Gate:
+    """A journal that begins no call once it is to stop, or that the budget has no room for.
+
+    Args:
+        journal: The run's journal.
+        stopping: Whether no other call is to be begun.
+        budget: The study's money; None: no call is bounded.
+        closed: Is told in words that an account is empty, or takes no key.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        stopping: Callable[[], bool],
+        budget: Budget | None = None,
+        closed: Callable[[str], None] | None = None,
+    ) -> None:
+        self._journal = journal
+        self._stopping = stopping
+        self._budget = budget
+        self._closed = closed
+        self._held: dict[str, _Held] = {}
+        self._callers: set[asyncio.Task[Any]] = set()
+
+    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
+        """Reserves the most that a call's next request can cost; the one before was cut.
+
+        Raises:
+            Interrupted: The user has said stop, or the budget is reached.
+        """
+        if self._stopping():
+            raise Interrupted(position)
+        self._meet()
+        if self._budget is not None:
+            await self._reserve(self._budget, position, what.get("reserved") or 0.0)
+        await self._journal.reserve(position, what)
+
+    async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
+        """Begins a call, or sends it once more after a request that was cut.
+
+        Raises:
+            Interrupted: The user has said stop, or the budget is reached.
+        """
+        if self._stopping():
+            self._give_back(position)
+            raise Interrupted(position)
+        self._meet()
+        if self._budget is not None:
+            held = self._held.get(position)
+            if held is None or held.sent:
+                await self._reserve(self._budget, position, what.get("reserved") or 0.0)
+            self._held[position].sent = True
+        await self._journal.begin(position, what)
+
+    def _meet(self) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._callers.add(task)
+
+    async def _reserve(self, budget: Budget, position: str, most: float) -> None:
+        lost, before = 0.0, self._held.pop(position, None)
+        if before is not None:
+            lost = before.lost + before.most
+            budget.cut(before.most)
+        try:
+            await budget.reserve(most)
+        except BudgetReached as reached:
+            raise Interrupted(position) from reached
+        self._held[position] = _Held(lost=lost, most=most, task=asyncio.current_task())
+        if self._stopping():
+            self._give_back(position)
+            raise Interrupted(position)
+
+    def _give_back(self, position: str) -> None:
+        """Ends a reservation of which nothing was sent."""
+        held = self._held.get(position)
+        if self._budget is not None and held is not None and not held.sent:
+            del self._held[position]
+            self._budget.settle(held.most, 0.0)
+
+    async def settle(self) -> None:
+        """Waits for the turns beside the one that ended the run, so that their replies are kept."""
+        task = asyncio.current_task()
+        for position, held in list(self._held.items()):
+            if held.task is None or held.task is task or held.task.done():
+                self._lose(position)  # the others may be waiting for this money
+        others = [each for each in self._callers if each is not task]
+        if others:
+            await asyncio.wait(others)
+        for position in list(self._held):
+            self._lose(position)
+
+    def _lose(self, position: str) -> None:
+        """No reply was kept: what was sent may have been billed."""
+        self._give_back(position)
+        held = self._held.pop(position, None)
+        if self._budget is not None and held is not None:
+            self._budget.cut(held.most)
+
+    def recorded(self, position: str) -> Entry | None:
+        """What the journal holds at ``position``."""
+        return self._journal.recorded(position)
+
+    async def keep(self, entry: Entry) -> None:
+        """Keeps an entry, and settles what was reserved for it."""
+        await self._journal.keep(entry)
+        error = entry.body.get("error") if entry.kind == "call" else None
+        if self._closed is not None and error and error["kind"] in OF_ACCOUNTS:
+            self._closed(f"{error['kind']}: {error['message']}")
+        held = self._held.pop(entry.position, None)
+        if self._budget is None or held is None:
+            return
+        unknown = (entry.body["reserved_usd"] or 0.0) - held.lost
+        self._budget.settle(held.most, entry.body["cost_usd"] or 0.0, unknown)
+
+    def emit(self, events: Sequence[Event]) -> None:
+        """Adds events."""
+        self._journal.emit(events)

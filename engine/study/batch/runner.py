@@ -1,0 +1,576 @@
+"""Many runs of one team: side by side, resumable, each measured when it ends.
+
+The same call again goes on where an earlier one stopped: what is completed or stopped stays, a
+failed run stays failed unless it is to be tried again, everything else is played on from its
+durable replies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from orglab.engine.graph.checks.cost_limit import roles_by_model, unbounded_models
+from orglab.engine.graph.team import Team
+from orglab.engine.run.calls.call_key import draw
+from orglab.engine.run.calls.model_registry import Desks
+from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
+from orglab.engine.study.batch.budget import Budget
+from orglab.engine.study.batch.preflight import unbounded_judges
+from orglab.engine.study.batch.response_sharing import sharing_of
+from orglab.engine.study.batch.run_gate import Gate, Interrupted
+from orglab.engine.study.batch.units import unit_content
+from orglab.engine.study.evaluate.evaluate_run import Measurer
+from orglab.engine.study.evaluate.judging import Judging
+from orglab.engine.tools.records.vectors_file import vectors_file
+from orglab.engine.tools.source_pool import Sources
+from orglab.providers.base import Provider
+from orglab.providers.registry import load_plugin
+from orglab.results.records import RunStatus
+from orglab.results.store.journal.run_journal import RunJournal
+from orglab.results.store.journal.run_journal import Tally as RunTally
+from orglab.results.store.run_id import run_id
+from orglab.results.store.store import Store
+from orglab.results.usage.spending import spending
+
+__all__ = [
+    "Arm",
+    "Batch",
+    "BatchRun",
+    "Ending",
+    "Planned",
+    "Progress",
+    "Tally",
+    "budget_of",
+    "refuse_unbounded",
+    "room",
+    "run_batch",
+    "unbounded_words",
+]
+
+JSON: TypeAlias = Any
+MOST_AT_ONCE = 64
+"""Runs under way at once, unless models have room for fewer or the user says otherwise."""
+MOST_HOSTED_AT_ONCE = 512
+"""The same where a server is asked: its answers take seconds, and a run that waits costs nothing."""
+BEGUN_TOGETHER = 8
+"""Runs that are begun before others get a word in."""
+RUNS_A_SLOT = 4
+"""Runs under way for each call that the models take at once: none waits while others write."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arm:
+    """One team of a batch.
+
+    Attributes:
+        name: Its name in records: the arm's, or the topology's outside experiments.
+        team: The team.
+        key: Tells its runs and calls from those of other arms; "" outside experiments.
+    """
+
+    name: str
+    team: Team
+    key: str = ""
+
+    @classmethod
+    def alone(cls, team: Team) -> Arm:
+        """A team outside any experiment."""
+        return cls(name=team.topology.name, team=team)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Planned:
+    """One run of a batch.
+
+    Attributes:
+        id: Its id: the spec's hash, the unit's id and content, replicate, seed and arm.
+        arm: The arm.
+        unit: The unit.
+        replicate: From 0.
+        order: Its place in the plan.
+    """
+
+    id: str
+    arm: Arm
+    unit: Unit
+    replicate: int
+    order: int
+
+
+@dataclass(kw_only=True, slots=True)
+class Tally:
+    """How far a batch has come.
+
+    Numbers are of this process alone, but for ``planned``, ``kept`` and ``others``.
+
+    Attributes:
+        planned: Runs planned.
+        teams: Teams that each unit is run with, one after another.
+        kept: Runs that earlier processes had ended.
+        completed: Runs completed.
+        stopped: Runs stopped by a limit or a cap.
+        failed: Runs failed, those of earlier processes that were not tried again included.
+        resumed: Runs that went on from what an earlier process left.
+        asked_again: Calls that were under way when a process died, and were asked again.
+        turns: Turns taken.
+        loops: Verdicts that obliged, and uses of closing links.
+        reused: Calls whose reply another study had paid for.
+        reused_usd: US dollars that they had cost, as far as that is known.
+        tokens: Tokens paid for: those of replies that arms share count once, of other studies never.
+        cost_usd: US dollars of calls whose price is known, counted likewise.
+        unpriced: Calls whose price is not known, counted likewise.
+        others: Runs in the study that are not of this batch: other units, seeds or replicates.
+        interrupted: The user stopped the batch.
+        budget: The money of the study, where it is bounded.
+        warnings: What a user should know, in words.
+    """
+
+    planned: int = 0
+    teams: int = 1
+    kept: int = 0
+    completed: int = 0
+    stopped: int = 0
+    failed: int = 0
+    resumed: int = 0
+    asked_again: int = 0
+    reused: int = 0
+    reused_usd: float = 0.0
+    turns: int = 0
+    loops: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    others: int = 0
+    interrupted: bool = False
+    budget: Budget | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        """Runs that have ended, in this process or an earlier one."""
+        return self.kept + self.completed + self.stopped + self.failed
+
+
+Progress: TypeAlias = Callable[[Tally], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
+    """What is to be run.
+
+    Attributes:
+        arms: The teams, one an arm; all run on the same units.
+        units: The units of work.
+        replicates: Runs of each unit under each arm.
+        seed: The root seed.
+        share_prefix: Identical calls are made once for all arms, until the arms diverge.
+        retry_failed: Failed runs are tried again, and calls of judges that could not be made.
+        at_once: Runs under way at once; None: as many as the models have room for.
+        providers: Providers in place of the spec's, by alias; ``*`` serves any other.
+        kept: The file of the calls that studies keep for each other; None: none is read or kept.
+        max_cost: US dollars that the study may cost in all, earlier processes included; None: any.
+    """
+
+    arms: Sequence[Arm]
+    units: Sequence[Unit]
+    replicates: int = 1
+    seed: int = 0
+    share_prefix: bool = False
+    retry_failed: bool = False
+    at_once: int | None = None
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    kept: Path | None = None
+    max_cost: float | None = None
+
+    def planned(self) -> Iterator[Planned]:
+        """The runs in their order: all units of a replicate, then the next.
+
+        With several arms units come in a seeded order, and the arms of a unit one after another,
+        in an order of their own: no arm has the first hour of a server to itself.
+        """
+        contents = [unit_content(unit) for unit in self.units]
+        order = 0
+        for replicate in range(self.replicates):
+            for index in self._shuffled(replicate):
+                unit = self.units[index]
+                for arm in self._arms(unit, replicate):
+                    spec = arm.team.topology.hash
+                    name = run_id(spec, unit.id, contents[index], replicate, self.seed, arm.key)
+                    yield Planned(id=name, arm=arm, unit=unit, replicate=replicate, order=order)
+                    order += 1
+
+    def _shuffled(self, replicate: int) -> Sequence[int]:
+        indexes = range(len(self.units))
+        if len(self.arms) == 1:
+            return indexes
+        return sorted(indexes, key=lambda at: self._draw(self.units[at], replicate, "order"))
+
+    def _arms(self, unit: Unit, replicate: int) -> Sequence[Arm]:
+        return sorted(self.arms, key=lambda arm: self._draw(unit, replicate, f"arm {arm.name}"))
+
+    def _draw(self, unit: Unit, replicate: int, what: str) -> float:
+        return draw(self.seed, unit.id, replicate, what, "", 0)
+
+
+async def run_batch(
+    batch: Batch,
+    store: Store,
+    *,
+    progress: Progress | None = None,
+    stop: asyncio.Event | None = None,
+) -> Tally:
+    """Runs what of a batch is not done yet.
+
+    Args:
+        batch: What is to be run.
+        store: The study's store, open for writing.
+        progress: Called after each run.
+        stop: Set it to stop: calls under way are waited for and kept, no other is begun.
+
+    Raises:
+        StoreError: The store cannot be written; nothing that is not durable was acted on.
+        ValueError: A model's entry is wrong, or money is limited and a model has no largest cost.
+    """
+    refuse_unbounded(batch)
+    token = vectors_file.set(store.path.parent / "vectors.duckdb")
+    try:
+        return await BatchRun(batch, store, progress, stop).run()
+    finally:
+        vectors_file.reset(token)
+
+
+def _quiet(_: Tally) -> None:
+    """No progress."""
+
+
+def room(batch: Batch) -> int:
+    """How many runs are worth having under way at once in one process."""
+    slots, most = 0, MOST_AT_ONCE
+    models = {
+        alias: model for arm in batch.arms for alias, model in arm.team.topology.models.items()
+    }
+    for alias, model in models.items():
+        given = batch.providers.get(alias) or batch.providers.get("*")
+        kind: Provider | type[Provider] = given or load_plugin("orglab.providers", model.provider)
+        slots += model.max_concurrency or kind.default_concurrency
+        most = most if kind.free else MOST_HOSTED_AT_ONCE
+    return max(1, min(most, RUNS_A_SLOT * slots))
+
+
+def refuse_unbounded(batch: Batch) -> None:
+    """Refuses a limit of money over models of which nobody knows what a call may cost.
+
+    Raises:
+        ValueError: There are such; all of them.
+    """
+    if batch.max_cost is None:
+        return
+    found: dict[str, None] = {}
+    for arm in batch.arms:
+        found |= dict.fromkeys(unbounded_models(arm.team.topology))
+        found |= dict.fromkeys(unbounded_judges(arm.team))
+    if found:
+        raise ValueError(unbounded_words(found))
+
+
+def unbounded_words(models: Iterable[str]) -> str:
+    """Why money cannot be limited over these models."""
+    return (
+        "a limit of money needs to know the most that a call may cost, and these models have no "
+        f"`price` or no `params.max_output_tokens`: {', '.join(models)}. Write them into the spec "
+        "or into a catalogue for --models; `orglab models FILE` shows what is known."
+    )
+
+
+def budget_of(limit: float | None, store: Store) -> Budget | None:
+    """The study's money; what earlier processes spent, or may have spent, counts."""
+    if limit is None:
+        return None
+    before = spending(store)
+    return Budget(limit=limit, spent=before.paid_usd, unknown=before.unknown_usd)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """How a run ended, as far as a batch needs to know.
+
+    Attributes:
+        status: ``completed``, ``stopped`` or ``failed``.
+        reason: What stopped or failed it; "" when completed.
+        answer: Id of the answer, None unless completed.
+        last: Id of the last output of an output role.
+        turns: Turns taken.
+        loops: Verdicts that obliged, and uses of closing links.
+        tokens: Tokens used.
+        cost_usd: US dollars of calls whose price is known.
+        seconds: Seconds on the critical path.
+    """
+
+    status: Literal["completed", "stopped", "failed"]
+    reason: str
+    answer: str | None
+    last: str | None
+    turns: int
+    loops: int
+    tokens: int
+    cost_usd: float
+    seconds: float
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Ending:
+        """The ending of an outcome."""
+        return cls(
+            status=outcome.status,
+            reason=outcome.reason,
+            answer=outcome.answer.id if outcome.answer else None,
+            last=outcome.last.id if outcome.last else None,
+            turns=outcome.turns,
+            loops=outcome.loops,
+            tokens=outcome.tokens,
+            cost_usd=outcome.cost_usd,
+            seconds=outcome.seconds,
+        )
+
+
+class BatchRun:
+    """A batch under way in this process, by ``run_batch``; a cluster's client overrides its parts.
+
+    Args:
+        batch: What is to be run.
+        store: The study's store, open for writing.
+        progress: Called after each run.
+        stop: Set it to stop.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        store: Store,
+        progress: Progress | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> None:
+        self.batch, self.store = batch, store
+        self.progress, self.stop = progress or _quiet, stop or asyncio.Event()
+        self.sources = Sources()
+        self.desks = Desks(batch.providers, store.add_limit_change)
+        self.budget = budget_of(batch.max_cost, store)
+        planned = len(batch.units) * batch.replicates * len(batch.arms)
+        self.tally = Tally(planned=planned, teams=len(batch.arms), budget=self.budget)
+        self.sharing = sharing_of(
+            store, arms=batch.share_prefix, kept=batch.kept, tell=self.tally.warnings.append
+        )
+        self.plans = {
+            arm.name: RunPlan(arm.team, self.desks.of(arm.team.topology.models), self.sources)
+            for arm in batch.arms
+        }
+        self.measurers = {
+            arm.name: Measurer(
+                self._judging(arm), arm.team.topology.evaluators, retry=batch.retry_failed
+            )
+            for arm in batch.arms
+        }
+        self.statuses: Mapping[str, RunStatus] = store.statuses()
+        self.fault: Exception | None = None
+        self._met = 0
+        self._ready = False
+
+    def _judging(self, arm: Arm) -> Judging:
+        return Judging(
+            topology=arm.team.topology,
+            store=self.store,
+            desks=self.desks,
+            seed=self.batch.seed,
+            arm="" if self.batch.share_prefix else arm.key,
+            sharing=self.sharing,
+            budget=self.budget,
+            closed=self._closed,
+        )
+
+    async def run(self) -> Tally:
+        """Runs what is not done yet."""
+        for arm in self.batch.arms:
+            topology = arm.team.topology
+            self.store.add_spec(
+                topology.hash, kind="topology", name=topology.name, normal=topology.normal
+            )
+        try:
+            await self._all(self.batch.planned())
+        finally:
+            await self.desks.aclose()
+            await self.sources.aclose()
+            if self.sharing is not None:
+                self.sharing.close()
+                self.tally.reused = self.sharing.reused
+                self.tally.reused_usd = self.sharing.reused_usd
+        if self.fault is not None:
+            raise self.fault
+        if self.statuses:
+            self.tally.others = self._others()
+        self.tally.interrupted = self.stop.is_set()
+        return self.tally
+
+    def _others(self) -> int:
+        """Runs in the study that are not of this batch."""
+        if self.tally.done == self.tally.planned:
+            return len(self.statuses) - self._met
+        return len(self.statuses.keys() - {run.id for run in self.batch.planned()})
+
+    async def _all(self, waiting: Iterator[Planned]) -> None:
+        at_once = min(self.batch.at_once or room(self.batch), max(1, self.tally.planned))
+        async with asyncio.TaskGroup() as group:
+            for begun in range(at_once):
+                group.create_task(self._work(waiting))
+                if begun % BEGUN_TOGETHER == BEGUN_TOGETHER - 1:
+                    await asyncio.sleep(0)  # the first calls leave while later runs are prepared
+
+    def _stopping(self) -> bool:
+        over = self.budget is not None and self.budget.reached
+        return over or self.stop.is_set() or self.fault is not None
+
+    async def _work(self, waiting: Iterator[Planned]) -> None:
+        for planned in waiting:
+            if self._stopping():
+                return
+            try:
+                await self._one(planned)
+            except Exception as fault:  # noqa: BLE001 - raised again when the others' replies are kept
+                self.fault = self.fault or fault
+                return
+            self.progress(self.tally)
+
+    async def _one(self, planned: Planned) -> None:
+        status = self.statuses.get(planned.id)
+        self._met += status is not None
+        if status in ("completed", "stopped") or (
+            status == "failed" and not self.batch.retry_failed
+        ):
+            self._keep(status)
+            await self._measure(planned)
+            return
+        if status == "failed":
+            self.store.reopen(planned.id)
+        self.tally.resumed += status is not None
+        await self._play(planned)
+
+    def _keep(self, status: RunStatus) -> None:
+        if status == "failed":
+            self.tally.failed += 1
+        else:
+            self.tally.kept += 1
+
+    async def _play(self, planned: Planned) -> None:
+        topology = planned.arm.team.topology
+        unit = planned.unit
+        journal = self.store.open_run(
+            planned.id,
+            arm=planned.arm.name,
+            unit=unit.id,
+            inputs=unit.inputs,
+            extra=unit.extra,
+            replicate=planned.replicate,
+            seed=self.batch.seed,
+            spec_hash=topology.hash,
+            order=planned.order,
+        )
+        ending = await self._ending(planned, journal)
+        if ending is not None:
+            await self._finish(planned, ending)
+            self._count(ending, journal.tally)
+
+    async def _ending(self, planned: Planned, journal: RunJournal) -> Ending | None:
+        """How a run ended; None where it was interrupted."""
+        gate = Gate(journal, self._stopping, self.budget, self._closed)
+        before = journal.asked_again
+        try:
+            return await self._played(planned, journal, gate)
+        except Interrupted:
+            if not self._stopping():
+                self.stop.set()  # who answers said so: a person at the terminal
+            await gate.settle()
+            self.store.leave(planned.id)
+            return None
+        except Exception:
+            await gate.settle()
+            self.store.leave(planned.id)
+            raise
+        finally:
+            self.tally.asked_again += journal.asked_again - before
+
+    def _make_providers(self) -> None:
+        """Before the first call: a key or terminal that another arm lacks is told before money goes.
+
+        Raises:
+            ValueError: A provider refuses a model's entry.
+        """
+        if self._ready:
+            return
+        for arm in {run.arm.name: run.arm for run in self._undone()}.values():
+            for alias in roles_by_model(arm.team.topology):
+                self.plans[arm.name].desk.seat(alias)
+        self._ready = True
+
+    def _undone(self) -> Iterator[Planned]:
+        """Runs to be played, until there is one of each arm."""
+        arms: set[str] = set()
+        for planned in self.batch.planned():
+            if len(arms) == len(self.batch.arms):
+                return
+            status = self.statuses.get(planned.id, "running")
+            if status == "running" or (status == "failed" and self.batch.retry_failed):
+                arms.add(planned.arm.name)
+                yield planned
+
+    def _closed(self, words: str) -> None:
+        """An account is closed to us: no other call is begun, or each would fail a run."""
+        if not self.stop.is_set():
+            self.tally.warnings.append(
+                f"Ended at once, since no call of this account can be answered ({words}). When that "
+                "is cured, the same command with --retry-failed goes on from here."
+            )
+        self.stop.set()
+
+    async def _played(
+        self,
+        planned: Planned,
+        journal: RunJournal,  # noqa: ARG002 - who plays it elsewhere sends what it holds
+        gate: Gate,
+    ) -> Ending:
+        self._make_providers()
+        outcome = await run_team(
+            self.plans[planned.arm.name],
+            planned.unit,
+            seed=self.batch.seed,
+            journal=gate,
+            replicate=planned.replicate,
+            arm="" if self.batch.share_prefix else planned.arm.key,
+            sharing=self.sharing,
+        )
+        return Ending.of(outcome)
+
+    async def _finish(self, planned: Planned, ending: Ending) -> None:
+        await self.store.finish(
+            planned.id,
+            status=ending.status,
+            reason=ending.reason,
+            answer=ending.answer,
+            last=ending.last,
+            seconds=ending.seconds,
+        )
+        await self._measure(planned)
+
+    async def _measure(self, planned: Planned) -> None:
+        measurer = self.measurers[planned.arm.name]
+        await measurer.measure(planned.id, planned.unit, planned.replicate, self._stopping)
+
+    def _count(self, ending: Ending, used: RunTally) -> None:
+        tally = self.tally
+        setattr(tally, ending.status, getattr(tally, ending.status) + 1)
+        tally.turns += ending.turns
+        tally.loops += ending.loops
+        tally.tokens += ending.tokens - used.shared_tokens
+        tally.cost_usd += ending.cost_usd - used.shared_usd
+        tally.unpriced += used.unpriced - used.shared_unpriced

@@ -1,0 +1,254 @@
+"""From what a user types to a study: load, find its folder, run, look at it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.check import check_file
+from orglab.engine.graph.team import Team
+from orglab.engine.run.calls.call_key import canonical, digest
+from orglab.engine.run.engine import Unit
+from orglab.engine.spec.errors import SpecError
+from orglab.engine.study.batch.preflight import evaluator_problems
+from orglab.engine.study.batch.runner import Arm, Batch
+from orglab.engine.study.batch.units import read_units, typed_unit
+from orglab.engine.study.experiment.comparison import frozen_comparison
+from orglab.engine.study.experiment.diff import differences
+from orglab.engine.study.experiment.load import Experiment
+from orglab.engine.study.experiment.tool_drift import changed_tools
+from orglab.results.store.group_commit import StoreError
+from orglab.results.store.store import Store
+
+__all__ = [
+    "experiment_batch",
+    "experiment_folder",
+    "fresh_folder",
+    "in_here",
+    "load_team",
+    "open_experiment",
+    "open_study",
+    "study_folder",
+    "units_of",
+]
+
+JSON: TypeAlias = Any
+MOST_TOLD = 5
+"""So many changed fields are named where a study is refused."""
+
+
+def load_team(
+    path: Path,
+    *,
+    overrides: Mapping[str, JSON] | None = None,
+    models: Path | None = None,
+    trust: bool = False,
+) -> Team:
+    """Loads, checks and compiles a topology.
+
+    Args:
+        path: The spec.
+        overrides: Values by path (``roles.writer.vars.persona``), set before checking.
+        models: A catalogue to use in place of the spec's models.
+        trust: What the spec names may be run: Python functions, programs.
+
+    Raises:
+        SpecError: The spec has faults; all of them.
+    """
+    checked = check_file(path, overrides=overrides, models=models, trust=trust)
+    if checked.faults or checked.team is None:
+        raise SpecError(checked.faults)
+    if wrong := [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]:
+        raise SpecError(wrong)
+    return checked.team
+
+
+def experiment_folder(experiment: Experiment, runs: Path = Path("runs")) -> Path:
+    """Where an experiment is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    return runs / f"{experiment.name}-{experiment.hash[:8]}"
+
+
+def experiment_batch(experiment: Experiment, **options: Any) -> Batch:  # noqa: ANN401 - Batch's own fields
+    """The runs of an experiment; ``options`` are further fields of ``Batch``."""
+    arms = [Arm(name=name, team=team, key=name) for name, team in experiment.arms.items()]
+    return Batch(
+        arms=arms,
+        units=experiment.units,
+        replicates=experiment.replicates,
+        seed=experiment.seed,
+        share_prefix=experiment.share_prefix,
+        **options,
+    )
+
+
+def open_experiment(
+    folder: Path, experiment: Experiment, tell: Callable[[str], object] = str
+) -> Store:
+    """The study of an experiment in ``folder``, its plan frozen, open for writing.
+
+    Args:
+        folder: The study's folder.
+        experiment: The experiment.
+        tell: Is told what a user should know of the plan before anything runs.
+
+    Raises:
+        StoreError: The folder holds runs of other arms than these; or it cannot be written.
+    """
+    comparisons = _comparisons(experiment)
+    store = Store(folder)
+    try:
+        if why := _other_runs(store, experiment):
+            raise StoreError(
+                f"{folder} holds runs {why}, and they must not be mixed: name another folder with "
+                "--out, or begin a new one beside it with --fresh"
+            )
+        if changed := _read_otherwise(store, experiment):
+            tell(
+                f"{changed} changed since runs were scored: their scores stay as they are. "
+                f"`orglab evaluate {folder} --with FILE --anew` scores them again."
+            )
+        _freeze(store, experiment)
+        for (arm, reference), comparison in comparisons.items():
+            name = f"{arm} - {reference}"
+            key = digest(name, canonical(comparison))
+            store.add_spec(key, kind="comparison", name=name, normal=comparison)
+        store.flush()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _other_runs(store: Store, experiment: Experiment) -> str:
+    """In what way runs of the store are not this experiment's; "" where they may be."""
+    arms = {(name, team.topology.hash) for name, team in experiment.arms.items()}
+    held = list(store.rows("SELECT DISTINCT arm, spec, seed FROM runs"))
+    if not {(row["arm"], row["spec"]) for row in held} <= arms:
+        return "of other teams than this experiment's arms"
+    if other := {row["seed"] for row in held} - {experiment.seed}:
+        return f"with the seed {min(other)}, not {experiment.seed}"
+    plan = _last_plan(store)
+    if held and plan is not None and plan["share_prefix"] != experiment.share_prefix:
+        how = "share no calls" if experiment.share_prefix else "share calls"
+        return f"of arms that {how}"
+    return ""
+
+
+def _last_plan(store: Store) -> JSON | None:
+    rows = store.rows("SELECT hash FROM specs WHERE kind='experiment' ORDER BY added DESC LIMIT 1")
+    return next((store.spec(row["hash"]) for row in rows), None)
+
+
+def _read_otherwise(store: Store, experiment: Experiment) -> str:
+    """The files that evaluators read and that are not what they were when runs were scored."""
+    plan = _last_plan(store)
+    if plan is None or not any(True for _ in store.evaluations()):
+        return ""
+    before, now = plan["read"], experiment.read
+    return ", ".join(name for name in before if name in now and before[name] != now[name])
+
+
+def _freeze(store: Store, experiment: Experiment) -> None:
+    """Keeps the plan, unless it is the last one kept; one that comes back is kept once more."""
+    plan = experiment.plan()
+    if _last_plan(store) == plan:
+        return
+    key = digest(canonical(plan))
+    if store.spec(key) is not None:
+        (row,) = store.rows("SELECT COUNT(*) AS plans FROM specs WHERE kind='experiment'")
+        key = digest(key, str(row["plans"]))
+    store.add_spec(key, kind="experiment", name=experiment.name, normal=plan)
+
+
+def _comparisons(experiment: Experiment) -> dict[tuple[str, str], dict[str, JSON]]:
+    async def compared() -> dict[tuple[str, str], dict[str, JSON]]:
+        return {
+            (arm, reference): await frozen_comparison(
+                experiment.arms[reference],
+                experiment.arms[arm],
+                names=(reference, arm),
+                unit=experiment.units[0],
+                treatment=paths,
+                seed=experiment.seed,
+            )
+            for (arm, reference), paths in experiment.treatments.items()
+        }
+
+    return asyncio.run(compared())
+
+
+def study_folder(team: Team, runs: Path = Path("runs")) -> Path:
+    """Where the study of a team is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    return runs / f"{team.topology.name}-{team.topology.hash[:8]}"
+
+
+def in_here(folder: Path) -> Path:
+    """A default folder, unless links lead it elsewhere: a stranger's may hold such a ``runs``.
+
+    Raises:
+        StoreError: It leads out of the working folder.
+    """
+    if not folder.is_absolute() and not folder.resolve().is_relative_to(Path.cwd().resolve()):
+        raise StoreError(f"{folder} leads to {folder.resolve()}: if that is meant, say so by --out")
+    return folder
+
+
+def open_study(folder: Path, team: Team) -> Store:
+    """The study of a team in ``folder``, open for writing.
+
+    Raises:
+        StoreError: The folder holds runs of another spec, whose figures must not be mixed with
+            this one's; or it cannot be written.
+    """
+    store = Store(folder)
+    sql = "SELECT spec FROM runs WHERE spec!=? ORDER BY run LIMIT 1"
+    other = next(store.rows(sql, (team.topology.hash,)), None)
+    if other is not None:
+        before, now = store.spec(other["spec"]), team.topology.normal
+        changed, told = changed_tools(before or {}, now), _changed(before, now)
+        store.close()
+        if changed:
+            raise StoreError(
+                f"{folder} holds runs of this spec with other tools: {changed}. They must not be "
+                "mixed: name another folder with --out, or begin a new one beside it with --fresh"
+            )
+        raise StoreError(
+            f"{folder} holds runs of another spec (hash {other['spec'][:8]}; this one has "
+            f"{team.topology.hash[:8]}{told}), and they must not be mixed: name another folder with "
+            "--out, or begin a new one beside it with --fresh"
+        )
+    return store
+
+
+def _changed(before: JSON | None, now: Mapping[str, JSON]) -> str:
+    """Which fields of a spec were edited since, in words; "" where its old form is not kept."""
+    paths = list(dict.fromkeys(each.where for each in differences(before or now, now)))
+    if not paths:
+        return ""
+    more = f" and {len(paths) - MOST_TOLD} more" if len(paths) > MOST_TOLD else ""
+    return f"; changed since: {', '.join(paths[:MOST_TOLD])}{more}"
+
+
+def fresh_folder(folder: Path) -> Path:
+    """``folder``, or the first of ``folder-2``, ``folder-3``, … that is not there yet.
+
+    Nothing that was paid for is ever overwritten.
+    """
+    number, candidate = 1, folder
+    while candidate.exists():
+        number += 1
+        candidate = folder.with_name(f"{folder.name}-{number}")
+    return candidate
+
+
+def units_of(team: Team, *, inputs: Sequence[str] = (), units: Path | None = None) -> list[Unit]:
+    """The units that a user named: a file, or ``name=value`` pairs that make one unit.
+
+    Raises:
+        UnitError: They do not fit the team's inputs.
+    """
+    if units is not None:
+        return read_units(units, team.topology)
+    return [typed_unit(inputs, team.topology)]

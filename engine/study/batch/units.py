@@ -1,0 +1,335 @@
+"""Units of work: from a file of the user's, or from what was typed on the command line.
+
+A unit is checked against the team's inputs before anything runs, and all faults are told in one
+go. A path in a units file is relative to that file and stays inside its folder or the spec's; a
+path typed on the command line is the user's and may lie anywhere.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+from orglab.engine.run.calls.call_key import canonical, digest, draw
+from orglab.engine.run.engine import Unit
+from orglab.engine.spec.messages import did_you_mean
+from orglab.engine.spec.model import InputField, Topology
+from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, content_hash
+from orglab.engine.tools.bounded_json import strict
+from orglab.engine.tools.table.readers import TableError
+from orglab.engine.tools.table.table import Form, Table, load_table
+from orglab.providers.base import ToolError
+from orglab.providers.structured_output.json_lines import JSONLinesError, read_jsonl
+from orglab.providers.structured_output.strict_json import loads
+from orglab.providers.structured_output.validation import checker_for
+
+__all__ = ["UnitError", "read_units", "typed_unit", "unit_content", "unit_of"]
+
+JSON: TypeAlias = Any
+
+
+class UnitError(Exception):
+    """Raised when units do not fit a team's inputs; ``faults`` holds all of them.
+
+    ``field`` names the choice at fault where one is (``id``, ``where``, ``sample``), else "".
+    """
+
+    def __init__(self, faults: Sequence[str], field: str = "") -> None:
+        super().__init__("\n".join(faults))
+        self.faults = tuple(faults)
+        self.field = field
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Row:
+    """One row of a units file: where it stands, and what it holds."""
+
+    place: str
+    values: Mapping[str, JSON]
+    text: bool = False
+
+
+def read_units(
+    path: Path,
+    topology: Topology,
+    *,
+    id_column: str | None = None,
+    where: str | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+) -> list[Unit]:
+    """The units of a file: ``.jsonl``, ``.json`` (a list of objects), ``.csv`` or ``.parquet``.
+
+    Columns that are no inputs reach evaluators alone; ``reference`` is the unit's reference answer.
+
+    Args:
+        path: The file.
+        topology: Declares the inputs.
+        id_column: The column that names a unit; default: ``id``, else a digest of its inputs.
+        where: A condition over the columns, in the language of the table tools.
+        sample: So many of the units that meet it, drawn by ``seed``; default: all.
+        seed: The root seed.
+
+    Raises:
+        UnitError: The file cannot be read, or units do not fit; all faults.
+    """
+    folder = path.resolve().parent
+    faults: list[str] = []
+    units: list[Unit] = []
+    seen: dict[str, str] = {}
+    for row in _chosen(path, where, id_column):
+        inputs, extra, files = _inputs(row, topology, folder, faults)
+        unit_id = _unit_id(row, inputs, id_column, faults)
+        if unit_id in seen:
+            faults.append(f"{row.place}: the id {unit_id!r} stands at {seen[unit_id]} already")
+        seen[unit_id] = row.place
+        units.append(Unit(id=unit_id, inputs=inputs, extra=extra, index=len(units), files=files))
+    if faults:
+        raise UnitError(faults)
+    if not units:
+        meet, field = (f" meet {where!r}", "where") if where else ("", "")
+        raise UnitError([f"{path}: no units{meet}"], field)
+    if sample is not None and sample > len(units):
+        raise UnitError([f"{path}: {sample} units are to be drawn of {len(units)}"], "sample")
+    return units if sample is None else _drawn(units, sample, seed)
+
+
+def _chosen(path: Path, where: str | None, id_column: str | None) -> Sequence[_Row]:
+    """The rows that meet a condition."""
+    rows = _rows(path)
+    if id_column is not None and rows and not any(id_column in row.values for row in rows):
+        known = did_you_mean(id_column, rows[0].values)
+        raise UnitError([f"{path}: no row has the column {id_column!r}; {known}"], "id")
+    if where is None:
+        return rows
+    try:
+        chosen = _table(path, rows).where(where) or []
+    except (TableError, ToolError) as refusal:
+        raise UnitError([f"{path}: where {where!r}: {refusal}"], "where") from refusal
+    if len(chosen) != len(rows):
+        raise UnitError([f"{path}: {len(rows)} units, but {len(chosen)} rows as a table"])
+    return [row for row, holds in zip(rows, chosen, strict=True) if holds]
+
+
+def _table(path: Path, rows: Sequence[_Row]) -> Table:
+    if path.suffix.lower() != ".json":
+        return load_table(path.resolve(), Form())
+    with TemporaryDirectory() as folder:  # tables are read from JSON lines
+        lines = Path(folder) / f"{path.stem}.jsonl"
+        text = "".join(f"{canonical(dict(row.values))}\n" for row in rows)
+        lines.write_text(text, encoding="utf-8")
+        return load_table(lines, Form())
+
+
+def _drawn(units: Sequence[Unit], sample: int, seed: int) -> list[Unit]:
+    """So many units by the seed, in the order of the file, numbered anew."""
+    order = sorted(units, key=lambda unit: draw(seed, unit.id, 0, "sample", "", 0))
+    kept = sorted(order[:sample], key=lambda unit: unit.index)
+    return [replace(unit, index=index) for index, unit in enumerate(kept)]
+
+
+def typed_unit(pairs: Sequence[str], topology: Topology) -> Unit:
+    """The unit that ``--input name=value`` arguments make.
+
+    Raises:
+        UnitError: They do not fit the team's inputs; all faults.
+    """
+    values: dict[str, JSON] = {}
+    faults: list[str] = []
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            faults.append(f"--input {pair}: write it as name=value")
+        elif name in values:
+            faults.append(f"--input {name}: given twice")
+        else:
+            values[name] = text
+    if faults:
+        raise UnitError(faults)
+    return _one_unit(_Row(place="--input", values=values, text=True), topology)
+
+
+def unit_of(inputs: Mapping[str, JSON], topology: Topology) -> Unit:
+    """The unit that a program's inputs make; a file input is a path.
+
+    Raises:
+        UnitError: They do not fit the team's inputs; all faults.
+    """
+    values = {
+        name: str(value) if isinstance(value, Path) else value for name, value in inputs.items()
+    }
+    return _one_unit(_Row(place="inputs", values=values), topology)
+
+
+def _one_unit(row: _Row, topology: Topology) -> Unit:
+    unknown = sorted(set(row.values) - set(topology.inputs))
+    faults = [f"{row.place} {name}: no such input; {_declared(topology)}" for name in unknown]
+    inputs, _, files = _inputs(row, topology, None, faults)
+    if faults:
+        raise UnitError(faults)
+    return Unit(id=digest(canonical(_content(inputs, files)))[:12], inputs=inputs, files=files)
+
+
+def unit_content(unit: Unit) -> str:
+    """A digest of all that a unit holds; a file counts by its content."""
+    return digest(canonical([_content(unit.inputs, unit.files), dict(unit.extra)]))
+
+
+def _content(inputs: Mapping[str, JSON], files: Mapping[str, Path]) -> dict[str, JSON]:
+    return {
+        name: {"file": content_hash(files[value])}
+        if isinstance(value, str) and value in files
+        else value
+        for name, value in inputs.items()
+    }
+
+
+def _declared(topology: Topology) -> str:
+    names = ", ".join(topology.inputs) or "none"
+    return f"this team's inputs: {names}"
+
+
+def _unit_id(row: _Row, inputs: Mapping[str, JSON], column: str | None, faults: list[str]) -> str:
+    given = row.values.get(column or "id")
+    if given is not None and given != "":
+        return str(given)
+    if column is not None:
+        faults.append(f"{row.place} {column}: missing; it names the unit")
+    return digest(canonical(dict(inputs)))[:12]
+
+
+# --- one unit against the inputs ----------------------------------------------------------------
+
+
+def _inputs(
+    row: _Row, topology: Topology, folder: Path | None, faults: list[str]
+) -> tuple[dict[str, JSON], dict[str, JSON], dict[str, Path]]:
+    inputs: dict[str, JSON] = {}
+    files: dict[str, Path] = {}
+    for name, declared in topology.inputs.items():
+        value = row.values.get(name)
+        if value is None or (row.text and value == "" and declared.optional):
+            if not declared.optional:
+                faults.append(f"{row.place} {name}: missing; {_declared(topology)}")
+            inputs[name] = None
+            continue
+        inputs[name] = _typed(value, declared) if row.text else value
+        fault = _misfit(inputs[name], declared)
+        if fault:
+            faults.append(f"{row.place} {name}: {fault}")
+        elif declared.file:
+            _find_file(row.place, inputs[name], topology.folder, folder, files, faults)
+    extra = {name: value for name, value in row.values.items() if name not in topology.inputs}
+    return inputs, extra, files
+
+
+def _typed(text: JSON, declared: InputField) -> JSON:
+    """A text of a CSV cell or of the command line, as the type that the input declares."""
+    wanted = declared.schema.get("type")
+    if wanted in (None, "string") or not isinstance(text, str):
+        return text
+    try:
+        return loads(text)
+    except ValueError:
+        return text
+
+
+def _misfit(value: JSON, declared: InputField) -> str:
+    return "; ".join(checker_for(declared.schema).faults(value, 1))
+
+
+def _find_file(
+    place: str,
+    text: str,
+    spec_folder: Path,
+    folder: Path | None,
+    files: dict[str, Path],
+    faults: list[str],
+) -> None:
+    if folder is None:
+        path = Path(text)
+        if path.is_file():
+            files[text] = path.resolve()
+        else:
+            faults.append(f"{place} {text}: no such file")
+        return
+    refusals = []
+    for allowed in (folder, spec_folder):
+        try:
+            files[text] = confined_file(text, folder=allowed, root=allowed)
+        except FileRefused as refusal:
+            refusals.append(f"{text}: {refusal}")
+        else:
+            return
+    faults.append(f"{place}: {refusals[0]}")
+
+
+# --- reading files ------------------------------------------------------------------------------
+
+
+def _rows(path: Path) -> Sequence[_Row]:
+    readers = {
+        ".jsonl": _jsonl_rows,
+        ".json": _json_rows,
+        ".csv": _csv_rows,
+        ".parquet": _parquet_rows,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise UnitError([f"{path}: units come as .jsonl, .json, .csv or .parquet"])
+    try:
+        return list(reader(path))
+    except FileNotFoundError:
+        raise UnitError([f"{path}: no such file"]) from None
+    except UnicodeDecodeError as fault:
+        raise UnitError([f"{path}: not UTF-8 at byte {fault.start}"]) from fault
+    except JSONLinesError as fault:
+        raise UnitError([str(fault)]) from fault
+    except (csv.Error, TableError, ValueError) as fault:
+        raise UnitError([f"{path}: {fault}"]) from fault
+
+
+def _jsonl_rows(path: Path) -> Iterable[_Row]:
+    for number, value in read_jsonl(path):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"line {number}: a unit is an object")
+        yield _Row(place=f"{path.name}:{number}", values=value)
+
+
+def _json_rows(path: Path) -> Iterable[_Row]:
+    text = path.read_text(encoding="utf-8-sig")
+    values = loads(text)
+    if not isinstance(values, list) or not all(isinstance(each, dict) for each in values):
+        raise ValueError("a list of objects is wanted, one a unit")
+    for number, value in enumerate(values):
+        yield _Row(place=f"{path.name}[{number}]", values=value)
+
+
+def _csv_rows(path: Path) -> Iterable[_Row]:
+    text = path.read_bytes().decode("utf-8-sig")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header = next(reader, None)
+    if not header or len(set(header)) < len(header):
+        raise ValueError("the first line must name the columns, each once")
+    for cells in reader:
+        if not cells:
+            continue
+        if len(cells) != len(header):
+            raise ValueError(
+                f"line {reader.line_num}: {len(cells)} cells, the header has {len(header)}"
+            )
+        values = dict(zip(header, cells, strict=True))
+        yield _Row(place=f"{path.name}:{reader.line_num}", values=values, text=True)
+
+
+def _parquet_rows(path: Path) -> Iterable[_Row]:
+    table = load_table(path.resolve(), Form())
+    columns = {name: table.column(name).values for name in table.columns}
+    for number in range(table.rows):
+        values = {name: strict(cells[number]) for name, cells in columns.items()}
+        yield _Row(place=f"{path.name}[{number}]", values=values)

@@ -1,0 +1,50 @@
+"""A run that the client has handed out, or is about to."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from orglab.engine.study.batch.run_gate import Gate
+from orglab.engine.study.batch.runner import Ending, Planned
+from orglab.results.store.journal.run_journal import RunJournal
+
+__all__ = ["Handed"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class Handed:
+    """A run under way at a worker.
+
+    Attributes:
+        number: Under which it was handed out: each time another one.
+        planned: The run.
+        journal: What is durable of it.
+        gate: Lets its calls begin, and pays for them.
+        form: The run as it travels.
+        ended: How it ended; or why it did not.
+        fault: What went wrong at the client while the run was played.
+    """
+
+    number: int
+    planned: Planned
+    journal: RunJournal
+    gate: Gate
+    form: JSON
+    ended: asyncio.Future[Ending] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+    fault: Exception | None = None
+
+    def end(self, ending: Ending) -> None:
+        """It ended at the worker."""
+        if not self.ended.done():
+            self.ended.set_result(ending)
+
+    def fail(self, why: BaseException) -> None:
+        """It did not end."""
+        if not self.ended.done():
+            self.ended.set_exception(why)

@@ -1,0 +1,109 @@
+"""At the client: the limits of all workers, and what each of them holds of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+
+from orglab.providers.client.adaptive_limit import Outcome, Sent
+from orglab.providers.client.model_client import Lines
+from orglab.providers.client.rate_limit import Rates, Reserved
+from orglab.providers.client.request_queue import Line
+
+__all__ = ["Held", "Permits"]
+
+
+class Permits:
+    """The limits of a study.
+
+    Args:
+        lines: The lines to accounts, which the client's own calls (of judges) stand in too.
+    """
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._rates: dict[str, Rates] = {}
+
+    def slots(self, model: str, most: int) -> asyncio.Semaphore:
+        """The calls that a model takes at once."""
+        return self._slots.setdefault(model, asyncio.Semaphore(most))
+
+    def rates(self, model: str, per_minute: Sequence[float | None]) -> Rates:
+        """Requests and tokens per minute of a model."""
+        if model not in self._rates:
+            requests, tokens = per_minute
+            self._rates[model] = Rates(requests=requests, tokens=tokens)
+        return self._rates[model]
+
+    def line(self, account: str) -> Line:
+        """The line of an account."""
+        return self._lines.line(account)
+
+
+class Held:
+    """What one worker holds of the limits; ``close`` gives it all back.
+
+    Args:
+        permits: The limits.
+    """
+
+    def __init__(self, permits: Permits) -> None:
+        self._permits = permits
+        self._slots: Counter[str] = Counter()
+        self._most: dict[str, int] = {}
+        self._rates: dict[str, Rates] = {}
+        self._tickets: dict[int, tuple[Line, Sent]] = {}
+        self._last = 0
+
+    async def slot(self, model: str, most: int) -> None:
+        """Waits for a slot of a model."""
+        self._most[model] = most
+        await self._permits.slots(model, most).acquire()
+        self._slots[model] += 1
+
+    def free(self, model: str) -> None:
+        """Frees a slot."""
+        if self._slots[model]:
+            self._slots[model] -= 1
+            self._permits.slots(model, self._most[model]).release()
+
+    async def reserve(self, model: str, per_minute: Sequence[float | None], tokens: int) -> None:
+        """Waits until a request of so many tokens may be sent."""
+        self._rates[model] = self._permits.rates(model, per_minute)
+        await self._rates[model].reserve_tokens(tokens)
+
+    def settle(self, model: str, tokens: int, sent: bool, used: int | None) -> None:
+        """Gives back what a request did not use; of a worker that is gone, all counts as used."""
+        if model in self._rates:
+            self._rates[model].settle(Reserved(tokens), sent=sent, used=used)
+
+    async def enter(self, account: str, first: bool) -> int:
+        """Waits for a place in the line of an account; its number."""
+        line = self._permits.line(account)
+        sent = await line.enter(first=first)
+        self._last += 1
+        self._tickets[self._last] = (line, sent)
+        return self._last
+
+    def leave(self, account: str, number: int, outcome: Outcome) -> None:  # noqa: ARG002 - as it travels
+        """Frees a place."""
+        place = self._tickets.pop(number, None)
+        if place is not None:
+            line, sent = place
+            line.leave(sent, outcome)
+
+    def pause(self, account: str, seconds: float) -> None:
+        """Lets no call of the account begin for a while."""
+        self._permits.line(account).pause(seconds)
+
+    def close(self) -> None:
+        """Gives back what calls under way hold: the worker is gone."""
+        for line, sent in self._tickets.values():
+            line.leave(sent, "nothing")
+        self._tickets.clear()
+        for model, count in self._slots.items():
+            for _ in range(count):
+                self._permits.slots(model, self._most[model]).release()
+        self._slots.clear()

@@ -1,0 +1,321 @@
+"""At the client: the workers of a study as they come and go, and who plays which run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+
+from orglab.engine.run.calls.call_key import digest
+from orglab.engine.study.batch.run_gate import Interrupted
+from orglab.engine.study.cluster.client.channel import DaskChannel, listed
+from orglab.engine.study.cluster.client.dispatched_run import Handed
+from orglab.engine.study.cluster.client.version_check import differences
+from orglab.engine.study.cluster.client.worker_connection import Home, Link
+from orglab.engine.study.cluster.errors import ClusterError, RunLost
+from orglab.results.jsontext import dumps, loads
+from orglab.results.store.store import versions
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    Task: TypeAlias = Future[Any]
+
+__all__ = ["Crew", "Study"]
+
+JSON: TypeAlias = Any
+
+LOOK_SECONDS: Final = 1.0
+"""How often the scheduler is asked which workers there are."""
+GATHER_SECONDS: Final = 0.02
+"""How long runs are gathered into a shard."""
+PATIENCE_SECONDS: Final = 60.0
+"""Without a word for so long, client and worker hold each other for gone."""
+CLOSE_SECONDS: Final = 10.0
+GREET_SECONDS: Final = 30.0
+WORKERLESS_SECONDS: Final = (120.0, 900.0)
+"""How long workers are waited for: where none came yet, and where all that came went."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Study:
+    """What a crew works on.
+
+    Attributes:
+        name: Tells it from other studies on the cluster; the same when it is gone on with.
+        attempt: Tells this client's tasks from those of earlier clients of the study.
+        seed: The root seed.
+        home: What workers ask for.
+        used: Plugins that workers need, by group.
+        room: Runs that a worker plays side by side.
+        beside: Workers are processes that this one started, at the same terminal.
+        stopping: Whether no other run is to be handed out.
+    """
+
+    name: str
+    attempt: int
+    seed: int
+    home: Home
+    used: set[tuple[str, str]]
+    room: int
+    beside: bool
+    stopping: Callable[[], bool]
+
+
+@dataclass(kw_only=True, slots=True)
+class _Member:
+    link: Link
+    token: str
+    serving: asyncio.Task[None]
+    shards: dict[str, Task] = field(default_factory=dict)
+
+
+class Crew:
+    """The workers of a study. Use it as an asynchronous context.
+
+    Args:
+        client: The client of the cluster.
+        study: What they work on.
+        changed: Called when a worker has come or gone.
+
+    Attributes:
+        fault: Why it cannot go on, or None.
+        lost: Workers that went while they had runs.
+    """
+
+    def __init__(self, client: Client, study: Study, changed: Callable[[], None]) -> None:
+        self.fault: ClusterError | None = None
+        self.lost = 0
+        self._came = False
+        self._workerless = asyncio.get_running_loop().time()
+        self._client = client
+        self._study = study
+        self._changed = changed
+        self._members: dict[str, _Member] = {}
+        self._queue: deque[Handed] = deque()
+        self._news = asyncio.Event()
+        self._shards = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        about = {
+            "study": study.name,
+            "seed": study.seed,
+            "shares": study.home.sharing is not None,
+            "patience": PATIENCE_SECONDS,
+            "beside": study.beside,
+        }
+        self._about = dumps(about)
+        self._versions = versions()
+
+    async def __aenter__(self) -> Self:
+        """Greets the workers that are there."""
+        await self._look()
+        self._start(self._watch())
+        self._start(self._hand_out())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Lets all go: what they have of the study is removed."""
+        there = [member.link for member in self._members.values() if not member.link.gone]
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        members, self._members = list(self._members.values()), {}
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await asyncio.gather(*(link.close() for link in there))
+        except (TimeoutError, ClusterError):
+            pass  # they find out themselves
+        futures = [future for member in members for future in member.shards.values()]
+        if futures:
+            await self._client.cancel(futures, force=True)
+
+    def _start(self, work: Any) -> asyncio.Task[None]:  # noqa: ANN401 - a coroutine
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            self._break(fault)
+
+    def _break(self, fault: BaseException) -> None:
+        """Nothing goes on: whoever waits is told why."""
+        if not isinstance(fault, ClusterError):
+            fault = ClusterError(
+                f"the client of the cluster broke: {type(fault).__name__}: {fault}"
+            )
+        self.fault = self.fault or fault
+        self._fail_queue(self.fault)
+        for member in self._members.values():
+            for handed in list(member.link.runs.values()):
+                handed.fail(self.fault)
+
+    def stop(self) -> None:
+        """Lets no waiting run begin."""
+        self._fail_queue(Interrupted("stopped"))
+
+    def _fail_queue(self, why: BaseException) -> None:
+        while self._queue:
+            self._queue.popleft().fail(why)
+
+    @property
+    def room(self) -> int:
+        """How many runs all workers play side by side."""
+        return sum(member.link.room for member in self._members.values())
+
+    def __len__(self) -> int:
+        """How many workers there are."""
+        return len(self._members)
+
+    # --- workers ------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self._look()
+
+    async def _look(self) -> None:
+        """Greets workers that are new, and forgets those that are gone."""
+        there = await listed(self._client)
+        for address, member in list(self._members.items()):
+            if member.serving.done():
+                del self._members[address]
+            elif address not in there:
+                member.link.drop()
+        new = [address for address in there if address not in self._members]
+        await asyncio.gather(*map(self._greet, new))
+        if self._study.stopping():
+            self.stop()
+        self._refuse_to_wait()
+
+    def _refuse_to_wait(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._members:
+            self._came, self._workerless = True, now
+        patience = WORKERLESS_SECONDS[self._came]
+        if now - self._workerless > patience:
+            which = "all workers went, and no other came" if self._came else "no worker came"
+            raise ClusterError(
+                f"{which} within {patience:g} seconds; every reply is kept: the same command goes on "
+                "from here when there are workers"
+            )
+
+    async def _greet(self, address: str) -> None:
+        from orglab.engine.study.cluster.worker.dask_task import greet
+
+        token = token_hex(16)
+        try:
+            async with asyncio.timeout(GREET_SECONDS):
+                said = await self._client.run(greet, token, self._about, workers=[address])
+        except (OSError, TimeoutError):
+            return  # it went, or is at something else; it is greeted again
+        except Exception as fault:  # Dask tells what it cannot find there as a plain one
+            raise ClusterError(
+                f"the worker {address} has no orglab like this one ({fault}): "
+                f"pip install 'orglab[dask]=={self._versions['orglab']}' there"
+            ) from fault
+        found = differences(self._versions, loads(said[address]), self._study.used)
+        if found:
+            raise ClusterError(
+                f"the worker {address} has {'; '.join(found)}. Runs of one study are played by one "
+                "version: install there what is installed here"
+            )
+        channel = DaskChannel(self._client, address, token, patience=PATIENCE_SECONDS)
+        link = Link(address, channel, self._study.home, room=self._study.room)
+        serving = self._start(self._serve(link))
+        self._members[address] = _Member(link=link, token=token, serving=serving)
+        self._changed()
+        self._news.set()
+
+    async def _serve(self, link: Link) -> None:
+        await link.serve(lambda: self._count(link))
+        self._changed()
+        self._news.set()
+
+    def _count(self, link: Link) -> None:
+        self.lost += bool(link.runs)
+
+    # --- runs -----------------------------------------------------------------------------------
+
+    async def play(self, handed: Handed) -> None:
+        """Gives a run to a worker that has room for it, and waits until it has ended.
+
+        Raises:
+            RunLost: Its worker is gone.
+            Interrupted: It was stopped.
+            ClusterError: Nothing goes on.
+        """
+        if self.fault is not None:
+            raise self.fault
+        self._queue.append(handed)
+        self._news.set()
+        await asyncio.wait([handed.ended])
+
+    async def _hand_out(self) -> None:
+        while True:
+            await self._news.wait()
+            await asyncio.sleep(GATHER_SECONDS)
+            self._news.clear()
+            if self._study.stopping():
+                self.stop()
+            for member, share in self._shares():
+                self._submit(member, [self._queue.popleft() for _ in range(share)])
+
+    def _shares(self) -> Sequence[tuple[_Member, int]]:
+        """How many of the waiting runs each worker gets: those with most room first."""
+        members = [each for each in self._members.values() if each.link.free > 0]
+        free = {id(each): each.link.free for each in members}
+        shares = {id(each): 0 for each in members}
+        for _ in range(min(len(self._queue), sum(free.values()))):
+            most = max(members, key=lambda each: free[id(each)])
+            free[id(most)] -= 1
+            shares[id(most)] += 1
+        return [(each, shares[id(each)]) for each in members if shares[id(each)]]
+
+    def _submit(self, member: _Member, shard: Sequence[Handed]) -> None:
+        """Makes a Dask task of runs; its key is who they are, and which attempt this is."""
+        from orglab.engine.study.cluster.worker.dask_task import play_shard
+
+        self._shards += 1
+        who = digest(*(handed.planned.id for handed in shard))[:16]
+        key = f"orglab-{who}-{self._study.attempt}.{self._shards}"
+        runs = {handed.number: handed for handed in shard}
+        member.link.runs.update(runs)
+        future = self._client.submit(
+            play_shard,
+            member.token,
+            key,
+            dumps([{**handed.form, "run": handed.number} for handed in shard]),
+            key=key,
+            pure=False,
+            retries=0,
+            workers=[member.link.address],
+            allow_other_workers=False,
+        )
+        member.shards[key] = future
+        self._start(self._shard(member, key, runs))
+
+    async def _shard(self, member: _Member, key: str, runs: Mapping[int, Handed]) -> None:
+        """Waits for a task; runs of it that did not end are others'."""
+        future = member.shards[key]
+        waiting = asyncio.create_task(_settled(future))
+        await asyncio.wait([waiting, member.serving], return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        why = future.status
+        del member.shards[key]
+        for number, handed in runs.items():
+            if member.link.runs.pop(number, None) is not None:
+                handed.fail(RunLost(f"a task on the worker {member.link.address} was {why}"))
+        self._news.set()
+
+
+async def _settled(future: Task) -> None:
+    """Waits until a task is done, however it ended."""
+    with suppress(Exception, asyncio.CancelledError):  # whatever it is, the runs tell
+        await future

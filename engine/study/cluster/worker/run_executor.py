@@ -1,0 +1,149 @@
+"""On a worker: runs are played as in any process, but every durable thing is the client's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.run.calls.model_registry import Desks
+from orglab.engine.run.engine import RunPlan, Unit, run_team
+from orglab.engine.study.batch.run_gate import Gate, Interrupted
+from orglab.engine.study.batch.runner import Ending
+from orglab.engine.study.cluster.errors import SessionGone
+from orglab.engine.study.cluster.worker.bundle_loader import Unpacked
+from orglab.engine.study.cluster.worker.remote_journal import RemoteJournal, RemoteSharing, entry_of
+from orglab.engine.study.cluster.worker.remote_limits import RemoteLines
+from orglab.engine.study.cluster.worker.session import Session
+from orglab.engine.tools.records.vectors_file import vectors_file
+from orglab.engine.tools.source_pool import Sources
+
+__all__ = ["Player", "ending_form", "ending_of"]
+
+JSON: TypeAlias = Any
+
+
+class Player:
+    """Plays the runs of one client on this worker.
+
+    Args:
+        session: The client.
+        about: What it said of the study: ``seed``, ``shares``.
+        folder: The worker's own folder.
+    """
+
+    def __init__(self, session: Session, about: Mapping[str, JSON], folder: Path) -> None:
+        self._session = session
+        self._about = about
+        self._unpacked = Unpacked(session, folder)
+        self._sources = Sources()
+        self._desks = Desks(lines=RemoteLines(session))
+        self._sharing = RemoteSharing(session) if about["shares"] else None
+        self._arms: dict[int, tuple[Mapping[str, JSON], RunPlan]] = {}
+        self._making: dict[int, asyncio.Lock] = {}
+        self.playing: set[asyncio.Task[None]] = set()
+
+    async def play(self, form: Mapping[str, JSON]) -> None:
+        """Plays a run to its end, which the client is told.
+
+        Raises:
+            SessionGone: The client is gone, or the run is another worker's.
+        """
+        task = asyncio.current_task()
+        if task is not None:
+            self.playing.add(task)
+        try:
+            await self._told(form)
+        finally:
+            if task is not None:
+                self.playing.discard(task)
+
+    async def _told(self, form: Mapping[str, JSON]) -> None:
+        run: int = form["run"]
+        try:
+            earlier = await self._session.ask("entries", run) if form["resumes"] else []
+            entries = {each[0]: entry_of(each) for each in earlier}
+            journal = RemoteJournal(self._session, run, entries)
+            arm, plan = await self._arm(form["arm"])
+            unit = await self._unit(form, plan)
+        except SessionGone:
+            raise
+        except Exception as fault:  # noqa: BLE001 - told at the client
+            await self._session.ask("left", run, [], f"{type(fault).__name__}: {fault}")
+            return
+        gate = Gate(journal, lambda: bool(self._session.gone))
+        try:
+            ending = await self._ended(form, arm, plan, unit, gate)
+        except Interrupted:
+            await gate.settle()
+            await self._session.ask("left", run, journal.events(), None)
+        except SessionGone:
+            await gate.settle()
+            raise
+        except Exception as fault:  # noqa: BLE001 - told at the client, where it ends the study
+            await gate.settle()
+            words = f"{type(fault).__name__}: {fault}"
+            await self._session.ask("left", run, journal.events(), words)
+        else:
+            await self._session.ask("end", run, journal.events(), ending_form(ending))
+
+    async def _ended(
+        self,
+        form: Mapping[str, JSON],
+        arm: Mapping[str, JSON],
+        plan: RunPlan,
+        unit: Unit,
+        gate: Gate,
+    ) -> Ending:
+        vectors_file.set(
+            self._unpacked.root / "vectors.duckdb"
+        )  # in the context of this task alone
+        outcome = await run_team(
+            plan,
+            unit,
+            seed=self._about["seed"],
+            journal=gate,
+            replicate=form["replicate"],
+            arm=arm["scope"],
+            sharing=self._sharing,
+        )
+        return Ending.of(outcome)
+
+    async def _unit(self, form: Mapping[str, JSON], plan: RunPlan) -> Unit:
+        await self._unpacked.put(plan.topology.folder, form["files"])
+        return await self._unpacked.unit(form["unit"])
+
+    async def _arm(self, number: int) -> tuple[Mapping[str, JSON], RunPlan]:
+        async with self._making.setdefault(number, asyncio.Lock()):
+            if number not in self._arms:
+                form = await self._session.ask("arm", number)
+                team = await self._unpacked.team(form, number)
+                desk = self._desks.of(team.topology.models)
+                self._arms[number] = (form, RunPlan(team, desk, self._sources))
+        return self._arms[number]
+
+    async def aclose(self) -> None:
+        """Ends what is still under way, closes models and tools, and removes the files."""
+        for task in list(self.playing):
+            task.cancel()
+        await asyncio.gather(*self.playing, return_exceptions=True)
+        await self._desks.aclose()
+        await self._sources.aclose()
+        self._unpacked.remove()
+
+
+_ENDING = (
+    *("status", "reason", "answer", "last"),
+    *("turns", "loops", "tokens", "cost_usd", "seconds"),
+)
+
+
+def ending_form(ending: Ending) -> list[JSON]:
+    """An ending as it travels."""
+    return [getattr(ending, name) for name in _ENDING]
+
+
+def ending_of(form: list[JSON]) -> Ending:
+    """An ending that has travelled."""
+    return Ending(**dict(zip(_ENDING, form, strict=True)))

@@ -1,0 +1,201 @@
+"""Judges: models asked by evaluators, with repair, price and record like any other call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from orglab.engine.run.calls.call_key import CallCounter, canonical, digest
+from orglab.engine.run.calls.model_registry import Desks, Seat
+from orglab.engine.run.calls.toolbox import Toolbox
+from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.limits import Meter
+from orglab.engine.run.prompts.rendering import Prompter
+from orglab.engine.run.replicas import Copy
+from orglab.engine.run.turn import Sharing, Turn, TurnRunner
+from orglab.engine.spec.compose.model_entry import model_of_entry
+from orglab.engine.spec.model import Limits, Model, Role, Topology
+from orglab.engine.study.batch.budget import Budget
+from orglab.engine.study.batch.run_gate import Gate
+from orglab.evaluators.base import EvaluationError
+from orglab.providers.base import Message
+from orglab.results.store.store import Store
+
+__all__ = ["Asker", "Judging"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(kw_only=True, slots=True)
+class Judging:
+    """Makes the askers of a study's runs.
+
+    Attributes:
+        topology: The team whose runs are judged.
+        store: Keeps the calls.
+        desks: Serves models; the same for all arms.
+        seed: The root seed.
+        arm: The arm, where arms share no calls; else "".
+        sharing: Replies that arms share, or None.
+        budget: The study's money, or None.
+        closed: Is told in words that an account is empty, or takes no key.
+    """
+
+    topology: Topology
+    store: Store
+    desks: Desks
+    seed: int = 0
+    arm: str = ""
+    sharing: Sharing | None = None
+    budget: Budget | None = None
+    closed: Callable[[str], None] | None = None
+    _models: dict[str, Model] = field(default_factory=dict)
+
+    def asker(self, run_id: str, unit: str, replicate: int, stopping: Callable[[], bool]) -> Asker:
+        """What an evaluator asks models with, for one run."""
+        return Asker(
+            judging=self,
+            run_id=run_id,
+            scope=digest(str(self.seed), unit, str(replicate), self.arm, "judge"),
+            unit=unit,
+            replicate=replicate,
+            stopping=stopping,
+        )
+
+    def seat(self, entry: Mapping[str, JSON], folder: Path) -> Seat:
+        """The seat of a judge's model.
+
+        Raises:
+            EvaluationError: The model's entry is wrong; all that is.
+        """
+        name = _alias(entry, folder)
+        if name not in self._models:
+            try:
+                self._models[name] = model_of_entry(
+                    entry, folder, name, trust=self.topology.trusted
+                )
+            except ValueError as wrong:
+                raise EvaluationError(f"the model of a judge is wrong: {wrong}") from wrong
+        return self.desks.of({name: self._models[name]}).seat(name)
+
+
+def _alias(entry: Mapping[str, JSON], folder: Path) -> str:
+    return f"{canonical(dict(entry))} in {folder}"
+
+
+class _Said(NamedTuple):
+    """What came of a question: a reply, or what was raised."""
+
+    reply: JSON
+    fault: BaseException | None
+
+
+@dataclass(kw_only=True, slots=True)
+class Asker:
+    """Asks models about one run; what it was told before is not asked again."""
+
+    judging: Judging
+    run_id: str
+    scope: str
+    unit: str
+    replicate: int
+    stopping: Callable[[], bool]
+    _journal: Gate | None = None
+    _asked: dict[str, asyncio.Future[_Said]] = field(default_factory=dict)
+
+    async def settle(self) -> None:
+        """Waits for calls under way, so that their replies are kept."""
+        if self._journal is not None:
+            await self._journal.settle()
+
+    async def ask(
+        self,
+        model: Mapping[str, JSON],
+        *,
+        folder: Path,
+        system: str,
+        prompt: str,
+        schema: Mapping[str, JSON] | None,
+        name: str,
+        repeat: int = 0,
+    ) -> JSON:
+        """One call of a judge, repairs included; the same question is asked once a run.
+
+        Args:
+            model: The model's entry, as in a spec.
+            folder: Where files that the entry names lie.
+            system: The system text.
+            prompt: What it is asked.
+            schema: JSON Schema of the reply, or None for free text.
+            name: Tells the judge from others of the run.
+            repeat: Which repeat of the same question, from 0.
+
+        Raises:
+            EvaluationError: No readable reply, in words.
+        """
+        seat = self.judging.seat(model, folder)
+        told = canonical(dict(schema)) if schema is not None else ""
+        question = digest(seat.digest, name, system, prompt, told)
+        position = f"judge.{question[:12]}.{repeat}"
+        if position not in self._asked:
+            messages = [Message(role="system", content=system)] if system else []
+            messages.append(Message(role="user", content=prompt))
+            turn = _turn(name, repeat, position, seat, messages, schema)
+            await self._take(turn)
+        said = await asyncio.shield(self._asked[position])
+        if said.fault is not None:
+            raise said.fault
+        return said.reply
+
+    async def _take(self, turn: Turn) -> None:
+        """Asks, and lets whoever waits for the same question know."""
+        waiting = self._asked[turn.position] = asyncio.get_running_loop().create_future()
+        try:
+            reading = await self._runner(turn).take(turn)
+        except TurnFailed as fault:
+            waiting.set_result(_Said(None, EvaluationError(f"{fault.kind}: {fault}")))
+        except BaseException as fault:  # what a bug or the user's stop raises is theirs too
+            waiting.set_result(_Said(None, fault))
+            raise
+        else:
+            waiting.set_result(_Said(reading.value, None))
+
+    def _runner(self, turn: Turn) -> TurnRunner:
+        scope = digest(self.scope, turn.copy.name, str(turn.visit))  # equal judges are two judges
+        if self._journal is None:
+            journal = self.judging.store.judging(self.run_id)
+            judging = self.judging
+            self._journal = Gate(journal, self.stopping, judging.budget, judging.closed)
+        return TurnRunner(
+            journal=self._journal,
+            counter=CallCounter(scope=scope),
+            meter=Meter(Limits()),
+            toolbox=Toolbox(uses={}, inputs={}, resolve=Path),
+            prompter=Prompter(self.judging.topology),
+            unit=self.unit,
+            replicate=self.replicate,
+            sharing=self.judging.sharing,
+        )
+
+
+def _turn(
+    name: str,
+    repeat: int,
+    position: str,
+    seat: Seat,
+    messages: list[Message],
+    schema: Mapping[str, JSON] | None,
+) -> Turn:
+    role = Role(name=f"judge {name}", model=name)
+    return Turn(
+        copy=Copy(name=role.name, role=role, index=1, rank=0),
+        visit=repeat + 1,
+        purpose="judge",
+        position=position,
+        seat=seat,
+        messages=messages,
+        schema=schema,
+    )

@@ -1,0 +1,427 @@
+"""Experiments from files: arms that differ in declared paths alone, on the same units, paired.
+
+Loading tells every fault of the document and of its arms in one go; then ``guard`` looks at each
+contrast, before anything is called.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from orglab.engine.graph.check import Checked, check_file
+from orglab.engine.graph.team import Team
+from orglab.engine.run.engine import Unit
+from orglab.engine.spec.errors import Fault, Problem, SpecError, SpecPath
+from orglab.engine.spec.model import Topology
+from orglab.engine.spec.validate.path_confinement import (
+    FileRefused,
+    confined_file,
+    content_hash,
+    read_limited,
+)
+from orglab.engine.spec.validate.schema_errors import shape_problems
+from orglab.engine.spec.yaml.reader import Document, read_bytes
+from orglab.engine.spec.yaml.source_map import Mark, Marks
+from orglab.engine.study.batch.preflight import asked_models, evaluator_problems, files_read
+from orglab.engine.study.batch.units import UnitError, read_units
+from orglab.engine.study.experiment.declarations import (
+    analysis_problems,
+    contrast_problems,
+    contrasts_of,
+    treatment_problems,
+    treatments_of,
+)
+from orglab.engine.study.experiment.diff import differences
+from orglab.engine.study.experiment.experiment import (
+    Experiment,
+    UndeclaredDifference,
+    guard,
+    tested,
+)
+from orglab.engine.study.experiment.outcomes import outcome_problems
+
+__all__ = [
+    "Experiment",
+    "UndeclaredDifference",
+    "check_experiment",
+    "experiment_of_files",
+    "guard",
+    "judges_of",
+    "kind_of",
+    "load_experiment",
+]
+
+JSON: TypeAlias = Any
+
+
+def kind_of(path: Path) -> str:
+    """The kind that a document says it is; ``topology`` where it says nothing readable."""
+    try:
+        data = read_bytes(read_limited(path), str(path)).data
+    except FileRefused:
+        return "topology"
+    kind = data.get("kind") if isinstance(data, dict) else None
+    return kind if isinstance(kind, str) else "topology"
+
+
+def check_experiment(
+    path: Path,
+    *,
+    models: Path | None = None,
+    overrides: Mapping[str, JSON] | None = None,
+    trust: bool = False,
+) -> tuple[Fault, ...]:
+    """Every fault of an experiment and of its arms; () where it is sound.
+
+    A difference beyond the treatment is no fault of the document: ``guard`` refuses it.
+    """
+    return tuple(_Loading(path, models, overrides or {}, None, trust).load()[1])
+
+
+def load_experiment(
+    path: Path,
+    *,
+    models: Path | None = None,
+    overrides: Mapping[str, JSON] | None = None,
+    seed: int | None = None,
+    replicates: int | None = None,
+    trust: bool = False,
+) -> Experiment:
+    """Loads an experiment with its arms and units.
+
+    Args:
+        path: The document.
+        models: A catalogue in place of every arm's models.
+        overrides: Values by path, set in every arm.
+        seed: A root seed in place of the document's; units are drawn by it too.
+        replicates: Runs of each unit under each arm, in place of the document's.
+        trust: What the arms name may be run: Python functions, programs.
+
+    Raises:
+        SpecError: There are faults; all of them.
+    """
+    experiment, faults = _Loading(path, models, overrides or {}, seed, trust).load()
+    if faults or experiment is None:
+        raise SpecError(faults)
+    return experiment if replicates is None else replace(experiment, replicates=replicates)
+
+
+def judges_of(experiment: Experiment) -> list[Mapping[str, JSON]]:
+    """The entries of the models that the experiment's evaluators ask."""
+    return asked_models(next(iter(experiment.arms.values())))
+
+
+# --- loading -------------------------------------------------------------------------------------
+
+
+_UNDONE: Final = "change the arms, or leave --set out"
+
+
+class _Loading:
+    """One load, step by step: what a fault does not concern is looked at all the same."""
+
+    def __init__(
+        self,
+        path: Path,
+        models: Path | None,
+        overrides: Mapping[str, JSON],
+        seed: int | None,
+        trust: bool,
+    ) -> None:
+        self.trust = trust
+        self.path = path
+        self.folder = path.parent
+        self.models = models
+        self.overrides = overrides
+        self.seed = seed
+        self.faults: list[Fault] = []
+
+    def load(self) -> tuple[Experiment | None, list[Fault]]:
+        try:
+            document = read_bytes(read_limited(self.path), str(self.path))
+        except FileRefused as refused:
+            problem = Problem(path=(), wrong=str(refused))
+            return None, [Fault(file=str(self.path), line=0, column=0, problem=problem)]
+        self.faults += document.faults
+        self.marks = Marks(document.place)
+        if not document.whole:
+            return None, self.faults
+        data = self._sound(document)
+        arms = self._arms(data) if "arms" in data else {}
+        whole = "arms" in data and len(arms) == len(data["arms"])
+        self._declared(data, arms if whole else {})
+        self._evened(data.get("treatment", []))
+        units = self._units(data, arms) if arms and "units" in data else []
+        if self.faults or not whole:
+            return None, sorted(self.faults, key=self._order)
+        return self._made(data, arms, units), []
+
+    def _order(self, fault: Fault) -> tuple[bool, str, int, int]:
+        """The experiment's own faults come first."""
+        return fault.file != str(self.path), fault.file, fault.line, fault.column
+
+    def _sound(self, document: Document) -> dict[str, JSON]:
+        """The document less the parts that have faults, which are told."""
+        problems = shape_problems(document.data, "experiment")
+        for problem in problems:
+            self._tell(problem)
+        if not isinstance(document.data, dict):
+            return {}
+        blamed = {problem.path[0] for problem in problems if problem.path}
+        return {key: part for key, part in document.data.items() if key not in blamed}
+
+    def _tell(self, problem: Problem) -> None:
+        mark = self.marks.key(problem.path) if problem.at_key else self.marks.value(problem.path)
+        self._at(mark, problem)
+
+    def _at(self, mark: Mark, problem: Problem) -> None:
+        fault = Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+        if fault not in self.faults:
+            self.faults.append(fault)
+
+    # -- arms
+
+    def _arms(self, data: Mapping[str, JSON]) -> dict[str, Team]:
+        arms: dict[str, Team] = {}
+        for name, arm in data["arms"].items():
+            file = arm if isinstance(arm, str) else arm["base"]
+            path = ("arms", name) if isinstance(arm, str) else ("arms", name, "base")
+            checked = self._checked(path, file, self._sets(name, arm), data.get("evaluators", []))
+            if checked is None:
+                continue
+            self.faults += [each for each in self._moved(name, checked) if each not in self.faults]
+            if checked.team is not None:
+                arms[name] = checked.team
+                self._beside(path, checked.team)
+        for problem in evaluator_problems(next(iter(arms.values()))) if arms else ():
+            self._tell(problem)
+        return arms
+
+    def _sets(self, name: str, arm: JSON) -> dict[str, JSON]:
+        """What an arm sets; evaluators are the experiment's own."""
+        sets = {} if isinstance(arm, str) else arm.get("set", {})
+        own = [path for path in sets if path.partition(".")[0] == "evaluators"]
+        for path in own:
+            wrong = "evaluators are the experiment's own, the same for all arms"
+            self._tell(Problem(path=("arms", name, "set", path), wrong=wrong, at_key=True))
+        for path in sets:
+            for other in self.overrides:
+                if _covers(other, path) or _covers(path, other):
+                    wrong = f"--set {other} would undo what this arm sets"
+                    at: SpecPath = ("arms", name, "set", path)
+                    self._tell(Problem(path=at, wrong=wrong, cure=_UNDONE, at_key=True))
+        return {path: value for path, value in sets.items() if path not in own}
+
+    def _evened(self, treatment: JSON) -> None:
+        """A ``--set`` of what the arms differ in would leave no treatment, and nobody would see it."""
+        lists = treatment if isinstance(treatment, dict) else {"": treatment}
+        for name, paths in lists.items():
+            for index, path in enumerate(paths):
+                for other in self.overrides:
+                    if _covers(other, path):
+                        at: SpecPath = ("treatment", *([name] if name else []), index)
+                        wrong = f"--set {other} would make the arms alike in this treatment"
+                        self._tell(Problem(path=at, wrong=wrong, cure=_UNDONE))
+
+    def _checked(
+        self, path: tuple[str, ...], file: str, sets: Mapping[str, JSON], evaluators: JSON
+    ) -> Checked | None:
+        try:
+            confined_file(file, folder=self.folder, root=self.folder)
+        except FileRefused as refused:
+            self._tell(Problem(path=path, wrong=f"{file}: {refused}"))
+            return None
+        shown = Path(os.path.normpath(self.folder / file))
+        overrides = {**sets, **self.overrides, "evaluators": evaluators}
+        return check_file(shown, overrides=overrides, models=self.models, trust=self.trust)
+
+    def _moved(self, name: str, checked: Checked) -> Iterator[Fault]:
+        """Faults of an arm; those of evaluators and of patches are the experiment's own."""
+        for fault in checked.faults:
+            problem, where = fault.problem, fault.file.removeprefix("--set ")
+            if where == fault.file or where in self.overrides:
+                yield fault
+                continue
+            if where == "evaluators":
+                mark = self.marks.value(problem.path)
+            else:
+                problem = replace(problem, path=("arms", name, "set", where))
+                mark = self.marks.key(problem.path)
+            yield Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+
+    def _beside(self, path: tuple[str, ...], team: Team) -> None:
+        """Files of evaluators are looked for in the arm's folder, so that it must be ours."""
+        named = files_read(team)
+        if named and team.topology.folder != self.folder.resolve():
+            wrong = f"evaluators read {', '.join(named)}, which would be looked for beside the arm"
+            cure = "keep arms and experiment in one folder"
+            self._tell(Problem(path=path, wrong=wrong, cure=cure))
+
+    # -- contrasts, treatments, analysis, units
+
+    def _declared(self, data: Mapping[str, JSON], arms: Mapping[str, Team]) -> None:
+        if "arms" not in data:
+            return
+        normals = [team.topology.normal for team in arms.values()]
+        checks: list[tuple[str, Callable[[], Iterator[Problem]]]] = [
+            ("analysis", lambda: contrast_problems(data)),
+            ("analysis", lambda: analysis_problems(data)),
+            ("treatment", lambda: treatment_problems(data, normals)),
+        ]
+        for part, check in checks:
+            for problem in check() if part in data else ():
+                self._tell(problem)
+        uses = next((team.topology.evaluators for team in arms.values()), ())
+        composites = data.get("composites", {})
+        for problem in outcome_problems(data.get("analysis", {}), composites, uses):
+            self._tell(problem)
+
+    def _units(self, data: Mapping[str, JSON], arms: Mapping[str, Team]) -> list[Unit]:
+        written = data["units"]
+        try:
+            confined_file(written["file"], folder=self.folder, root=self.folder)
+        except FileRefused as refused:
+            wrong = f"{written['file']}: {refused}"
+            self._tell(Problem(path=("units", "file"), wrong=wrong))
+            return []
+        try:
+            return read_units(
+                self.folder / written["file"],
+                _with_all_inputs(arms),
+                id_column=written.get("id"),
+                where=written.get("where"),
+                sample=written.get("sample"),
+                seed=self._seed(data),
+            )
+        except UnitError as wrong_units:
+            path = ("units", wrong_units.field or "file")
+            for line in wrong_units.faults:
+                self._tell(Problem(path=path, wrong=line))
+            return []
+
+    def _seed(self, data: Mapping[str, JSON]) -> int:
+        return int(data.get("seed", 0)) if self.seed is None else self.seed
+
+    def _made(
+        self, data: Mapping[str, JSON], arms: Mapping[str, Team], units: Sequence[Unit]
+    ) -> Experiment:
+        return Experiment(
+            name=data["name"],
+            question=data.get("question", ""),
+            folder=self.folder.resolve(),
+            arms=arms,
+            contrasts=contrasts_of(data),
+            treatments=treatments_of(data),
+            units=units,
+            replicates=data.get("replicates", 1),
+            seed=self._seed(data),
+            share_prefix=data.get("pairing", {}).get("share_prefix", False),
+            composites=data.get("composites", {}),
+            analysis=data.get("analysis", {}),
+            read=_hashes(next(iter(arms.values()))),
+            document=data,
+        )
+
+
+def _covers(outer: str, inner: str) -> bool:
+    """Whether whatever is at the path ``inner`` is set by setting ``outer``; ``*`` is any part."""
+    theirs = inner.split(".")
+    ours = outer.split(".")
+    pairs = zip(ours, theirs, strict=False)
+    return len(ours) <= len(theirs) and all(fnmatchcase(a, b) for a, b in pairs)
+
+
+def _hashes(team: Team) -> dict[str, str]:
+    folder = team.topology.folder
+    return {name: content_hash(folder / name) for name in files_read(team)}
+
+
+def _with_all_inputs(arms: Mapping[str, Team]) -> Topology:
+    """A topology that asks of units what any of the arms does: they share their units."""
+    first = next(iter(arms.values())).topology
+    inputs = {name: each for team in arms.values() for name, each in team.topology.inputs.items()}
+    return replace(first, inputs=inputs)
+
+
+# --- two files -----------------------------------------------------------------------------------
+
+
+def experiment_of_files(
+    left: Path,
+    right: Path,
+    *,
+    units: Path,
+    seed: int = 0,
+    replicates: int = 1,
+    models: Path | None = None,
+    trust: bool = False,
+) -> Experiment:
+    """Two teams as an experiment without a third file: the treatment is what differs.
+
+    Both arms are measured by the evaluators of both.
+
+    Raises:
+        SpecError: A spec has faults.
+        UnitError: The units do not fit.
+        ValueError: The specs do not differ, or share their name.
+    """
+    names = [left.stem, right.stem]
+    if names[0] == names[1]:
+        raise ValueError(f"both files are called {left.name}: arms are named after their files")
+    arms = _measured_alike(dict(zip(names, _teams((left, right), models, trust), strict=True)))
+    normals = [team.topology.normal for team in arms.values()]
+    found = tested(differences(normals[0], normals[1]))
+    if not found:
+        raise ValueError(f"{left} and {right} do not differ: there is nothing to find out")
+    contrast = (names[1], names[0])
+    return Experiment(
+        name=f"{names[0]}-{names[1]}",
+        question="",
+        folder=left.resolve().parent,
+        arms=arms,
+        contrasts=[contrast],
+        treatments={contrast: [each.where for each in found]},
+        units=read_units(units, _with_all_inputs(arms)),
+        replicates=replicates,
+        seed=seed,
+        share_prefix=False,
+        composites={},
+        analysis={},
+        read=_hashes(arms[names[0]]),
+        document={},
+    )
+
+
+def _teams(paths: Sequence[Path], models: Path | None, trust: bool) -> list[Team]:
+    """The teams of two files; the faults of both are told in one go."""
+    checked = [check_file(path, models=models, trust=trust) for path in paths]
+    faults = [fault for each in checked for fault in each.faults]
+    for each in checked:
+        problems = evaluator_problems(each.team) if each.team is not None else ()
+        faults += [each.loaded.locate(problem) for problem in problems]
+    teams = [each.team for each in checked if each.team is not None]
+    if faults or len(teams) < len(paths):
+        raise SpecError(list(dict.fromkeys(faults)))
+    return teams
+
+
+def _measured_alike(arms: Mapping[str, Team]) -> dict[str, Team]:
+    uses = [use for team in arms.values() for use in team.topology.evaluators]
+    every = tuple(use for index, use in enumerate(uses) if use not in uses[:index])
+    written = [{use.use: dict(use.arguments)} for use in every]
+    return {
+        name: replace(
+            team,
+            topology=replace(
+                team.topology,
+                evaluators=every,
+                normal={**team.topology.normal, "evaluators": written},
+            ),
+        )
+        for name, team in arms.items()
+    }

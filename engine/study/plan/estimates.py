@@ -1,0 +1,228 @@
+"""Estimates: what earlier runs of a team used, at today's prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from statistics import fmean
+from typing import Any, TypeAlias
+
+from orglab.engine.spec.model import Model
+from orglab.engine.study.plan.prices import priced
+from orglab.engine.study.plan.upper_bounds import Line
+from orglab.providers.base import TokenUsage
+from orglab.results.usage.usage_history import Asked, PastRun, PastUse, Spread, spread_of
+
+__all__ = ["Likely", "LikelyLine", "likely", "likely_sum"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LikelyLine:
+    """What runs use of one model on average, or in all.
+
+    Attributes:
+        calls: Calls.
+        input: Tokens read.
+        output: Tokens written.
+        usd: US dollars at today's prices; None where a price is unknown.
+        seconds: Seconds of service.
+    """
+
+    calls: float
+    input: float
+    output: float
+    usd: float | None
+    seconds: float
+
+    @classmethod
+    def sum(cls, parts: Iterable[tuple[LikelyLine | None, int]]) -> LikelyLine | None:
+        """Means times numbers of runs; None where a part is not known, or there is none."""
+        every = list(parts)
+        known = [(line, runs) for line, runs in every if line is not None]
+        if not known or len(known) < len(every):
+            return None
+        totals = {
+            field.name: _total([(getattr(line, field.name), runs) for line, runs in known])
+            for field in fields(cls)
+        }
+        return cls(**totals)  # type: ignore[arg-type]
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _total(parts: Sequence[tuple[float | None, int]]) -> float | None:
+    products = [None if value is None else value * runs for value, runs in parts]
+    return None if None in products else sum(each for each in products if each is not None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Likely:
+    """What one run of a team uses by what earlier ones did; spreads are over runs.
+
+    Attributes:
+        runs: Earlier runs.
+        judged: Of them, those that were judged as the new ones will be.
+        turns: Turns.
+        seconds: Seconds on the critical path.
+        calls: Calls, in full.
+        input: Tokens read, in full.
+        output: Tokens written, in full.
+        usd: US dollars, as far as they are paid: without what arms share, judges included.
+        usd_full: US dollars in full, judges included.
+        judging_calls: Calls of judges.
+        judging_usd: US dollars of judges.
+        lines: By model, as paid.
+    """
+
+    runs: int
+    judged: int
+    turns: Spread | None
+    seconds: Spread | None
+    calls: Spread | None
+    input: Spread | None
+    output: Spread | None
+    usd: Spread | None
+    usd_full: Spread | None
+    judging_calls: Spread | None
+    judging_usd: Spread | None
+    lines: Mapping[str, LikelyLine]
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        body: dict[str, JSON] = {"runs": self.runs, "judged": self.judged}
+        for field in fields(self)[2:-1]:
+            spread = getattr(self, field.name)
+            body[field.name] = spread.as_json() if spread else None
+        return body | {"models": {name: line.as_json() for name, line in self.lines.items()}}
+
+
+def likely_sum(
+    parts: Iterable[tuple[Spread | None, int]],
+) -> tuple[float, float | None] | None:
+    """The sum over numbers of runs with its standard error, which is None where it is unknown."""
+    total, variance = 0.0, 0.0
+    exact = True
+    for spread, runs in parts:
+        if spread is None:
+            return None
+        value, error = spread.of(runs)
+        total += value
+        exact = exact and error is not None
+        variance += (error or 0.0) ** 2
+    return total, math.sqrt(variance) if exact else None
+
+
+def likely(runs: Sequence[PastRun], lines: Sequence[Line], *, shared: bool) -> Likely:
+    """Estimates of one run.
+
+    Args:
+        runs: Earlier runs of the team, one at least.
+        lines: Whom a run asks.
+        shared: The arms share calls, so that what is paid is less than the full figures.
+    """
+    judged = [run for run in runs if run.judged_alike]
+    judging = any(line.judging for line in lines)
+    alike = judged if judging else runs
+    bill = _Bill(lines, shared)
+    return Likely(
+        runs=len(runs),
+        judged=len(judged),
+        turns=spread_of(run.turns for run in runs),
+        seconds=spread_of(run.seconds for run in runs),
+        calls=_spread(runs, lambda asked, use: use.calls * (not asked.judging)),
+        input=_spread(runs, lambda asked, use: use.input * (not asked.judging)),
+        output=_spread(runs, lambda asked, use: use.output * (not asked.judging)),
+        usd=spread_of(bill.of(run, paid=True) for run in alike),
+        usd_full=spread_of(bill.of(run, paid=False) for run in alike),
+        judging_calls=_spread(judged, lambda asked, use: use.calls * asked.judging),
+        judging_usd=spread_of(bill.of(run, paid=True, judging=True) for run in judged),
+        lines={
+            line.name: bill.mean(line, judged if line.judging else runs)
+            for line in lines
+            if judged or not line.judging
+        },
+    )
+
+
+def _spread(runs: Sequence[PastRun], value: Callable[[Asked, PastUse], float]) -> Spread | None:
+    return spread_of(sum(value(*use) for use in run.uses.items()) for run in runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bill:
+    """Reckons earlier calls at today's prices."""
+
+    lines: Sequence[Line]
+    shared: bool
+
+    def of(self, run: PastRun, *, paid: bool, judging: bool | None = None) -> float | None:
+        """Dollars of a run, of its judges alone where asked; None where a price is unknown."""
+        total = 0.0
+        for asked, use in run.uses.items():
+            line, model = self._asked(asked)
+            if judging is not None and asked.judging != judging:
+                continue
+            if asked.judging and line is None:
+                continue  # a judge that the plan does not have
+            usd = self._usd(model, use, paid)
+            if usd is None:
+                return None
+            total += usd
+        return total
+
+    def mean(self, line: Line, runs: Sequence[PastRun]) -> LikelyLine:
+        """What a run uses of one line on average, as paid."""
+        rows = [self._paid(line, run) for run in runs]
+        dollars = [row[3] for row in rows]
+        known = [each for each in dollars if each is not None]
+        return LikelyLine(
+            calls=fmean(row[0] for row in rows),
+            input=fmean(row[1] for row in rows),
+            output=fmean(row[2] for row in rows),
+            usd=fmean(known) if len(known) == len(dollars) else None,
+            seconds=fmean(row[4] for row in rows),
+        )
+
+    def _paid(self, line: Line, run: PastRun) -> tuple[float, float, float, float | None, float]:
+        own = [(asked, use) for asked, use in run.uses.items() if self._asked(asked)[0] is line]
+        sizes = [_size(use, self.shared) for _, use in own]
+        usd = [self._usd(self._asked(asked)[1], use, paid=True) for asked, use in own]
+        known = [each for each in usd if each is not None]
+        return (
+            sum(size[0] for size in sizes),
+            sum(size[1] for size in sizes),
+            sum(size[3] for size in sizes),
+            sum(known) if len(known) == len(usd) else None,
+            sum(
+                use.seconds * size[0] / use.calls for (_, use), size in zip(own, sizes, strict=True)
+            ),
+        )
+
+    def _usd(self, model: Model | None, use: PastUse, paid: bool) -> float | None:
+        if model is None:
+            return None
+        _, read, cached, written = _size(use, self.shared and paid)
+        usage = TokenUsage(input=read, cached_input=cached, output=written)
+        return priced(model).cost(usage, use.longest)
+
+    def _asked(self, asked: Asked) -> tuple[Line | None, Model | None]:
+        """The line and the model that earlier calls belong to."""
+        for line in self.lines:
+            names = (asked.role, f"judge {asked.model or asked.provider}")
+            mine = (
+                line.judging and line.name in names if asked.judging else asked.role in line.roles
+            )
+            for model in line.models if mine else ():
+                if (model.provider, model.model) == (asked.provider, asked.model):
+                    return line, model
+        return None, None
+
+
+def _size(use: PastUse, paid: bool) -> tuple[int, int, int, int]:
+    """Calls, tokens read, of them cached, tokens written."""
+    return use.paid if paid else (use.calls, use.input, use.cached, use.output)

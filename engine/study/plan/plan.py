@@ -1,0 +1,365 @@
+"""A plan: what is to be run, what it may use at most, and what such runs used before.
+
+Nothing is asked of any model. A bound says "at most", an estimate says of how many runs it is, and
+what is not known is said to be unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.team import Team
+from orglab.engine.run.engine import Unit
+from orglab.engine.spec.model import Model
+from orglab.engine.study.batch.runner import Arm, Batch, Planned
+from orglab.engine.study.plan.estimates import Likely, LikelyLine, likely, likely_sum
+from orglab.engine.study.plan.prices import priced
+from orglab.engine.study.plan.upper_bounds import Foretold, Line, Most, foretold, sum_of
+from orglab.results.records import RunStatus
+from orglab.results.store.reader import Reader, study_file
+from orglab.results.usage.formatting import unreal
+from orglab.results.usage.spending import Spending, spending
+from orglab.results.usage.usage_history import past_runs, studies_under
+
+__all__ = ["ArmPlan", "ModelPlan", "Part", "Plan", "StudyPlan", "plan_of", "unreal_dollars"]
+
+JSON: TypeAlias = Any
+
+_SIMULATED = frozenset(("scripted", "simulated"))
+"""Providers whose replies no language model writes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One batch and the folder of its study.
+
+    Attributes:
+        name: What it is called.
+        batch: The runs.
+        folder: The study's folder; it need not be there.
+    """
+
+    name: str
+    batch: Batch
+    folder: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmPlan:
+    """The runs of one arm.
+
+    Attributes:
+        name: The arm.
+        runs: Runs planned.
+        done: Of them, completed or stopped in the study.
+        failed: Failed; they stay so unless they are to be tried again.
+        begun: Begun and not ended: they go on from their last durable reply.
+        foretold: What a run may use.
+        likely: What such runs used, or None where none are known.
+    """
+
+    name: str
+    runs: int
+    done: int
+    failed: int
+    begun: int
+    foretold: Foretold
+    likely: Likely | None
+
+    @property
+    def to_do(self) -> int:
+        """Runs to be made or ended."""
+        return self.runs - self.done - self.failed
+
+    @property
+    def most(self) -> Most:
+        """What the runs to do may use at most, judges included."""
+        return sum_of([self.foretold.writing, self.foretold.judging]).times(self.to_do)
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        told = self.foretold
+        return {
+            "arm": self.name,
+            "runs": self.runs,
+            "done": self.done,
+            "failed": self.failed,
+            "begun": self.begun,
+            "to_do": self.to_do,
+            "run_at_most": {
+                "turns": told.turns,
+                "writing": told.writing.as_json(),
+                "judging": told.judging.as_json(),
+            },
+            "longest_prompts": dict(told.prompts),
+            "run_likely": self.likely.as_json() if self.likely else None,
+            "unknown_because": told.fault or None,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPlan:
+    """One study.
+
+    Attributes:
+        name: Its name.
+        folder: Its folder.
+        arms: Its arms.
+        spent: What it has cost so far; None where it is not begun.
+        shares: Calls of one imagined run of each arm, and how many of them are made once because
+            arms share them; None where they share none.
+    """
+
+    name: str
+    folder: Path
+    arms: tuple[ArmPlan, ...]
+    spent: Spending | None
+    shares: tuple[int, int] | None
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        spent = self.spent
+        return {
+            "name": self.name,
+            "folder": str(self.folder),
+            "arms": [arm.as_json() for arm in self.arms],
+            "spent": {
+                "paid_usd": spent.paid_usd,
+                "replies_of_unknown_price": spent.unpriced,
+                "reserved_usd_for_cut_requests": spent.reserved_usd,
+                "reserved_usd_for_uncounted_replies": spent.uncounted_usd,
+            }
+            if spent
+            else None,
+            "imagined_calls": self.shares[0] if self.shares else None,
+            "imagined_calls_made": self.shares[1] if self.shares else None,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelPlan:
+    """What all runs to do use of one model, or of a pool.
+
+    Attributes:
+        line: The model and who asks it, of one of the arms that use it.
+        arms: The arms that use it.
+        most: At most.
+        likely: By what such runs used; None where an arm has no such runs.
+        seconds: The least time that the model's own limits allow for it, and which limit that is;
+            None where it has none, or the number of calls is unknown.
+    """
+
+    line: Line
+    arms: tuple[str, ...]
+    most: Most
+    likely: LikelyLine | None
+    seconds: tuple[float, str] | None
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        return {
+            "name": self.line.name,
+            "judging": self.line.judging,
+            "models": [
+                {"provider": each.provider, "model": each.model, "price": priced(each).as_json()}
+                for each in self.line.models
+            ],
+            "arms": list(self.arms),
+            "at_most": self.most.as_json(),
+            "likely": self.likely.as_json() if self.likely else None,
+            "seconds_at_least": self.seconds[0] if self.seconds else None,
+            "seconds_by": self.seconds[1] if self.seconds else None,
+        }
+
+
+def unreal_dollars(models: Iterable[Model]) -> str:
+    """``simulated`` or ``partly simulated``, as the dollars of models are; "" where all are real."""
+    simulated = [each.provider in _SIMULATED for each in models]
+    return unreal(sum(simulated), len(simulated))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be run, of one study or several.
+
+    Attributes:
+        studies: The studies.
+        models: By model, over all of them.
+    """
+
+    studies: tuple[StudyPlan, ...]
+    models: tuple[ModelPlan, ...]
+
+    @property
+    def arms(self) -> list[ArmPlan]:
+        """The arms of all studies."""
+        return [arm for study in self.studies for arm in study.arms]
+
+    @property
+    def unreal(self) -> str:
+        """What its dollars are where nobody is paid; see ``unreal_dollars``."""
+        return unreal_dollars(each for model in self.models for each in model.line.models)
+
+    @property
+    def most(self) -> Most:
+        """What all runs to do may use at most."""
+        return sum_of(arm.most for arm in self.arms)
+
+    @property
+    def likely_usd(self) -> tuple[float, float | None] | None:
+        """Dollars of all runs to do by what such runs used, with their standard error."""
+        waiting = [arm for arm in self.arms if arm.to_do]
+        spreads = [(arm.likely.usd if arm.likely else None, arm.to_do) for arm in waiting]
+        return likely_sum(spreads)
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        likely_usd = self.likely_usd
+        return {
+            "studies": [study.as_json() for study in self.studies],
+            "models": [model.as_json() for model in self.models],
+            "to_do": {
+                "runs": sum(arm.to_do for arm in self.arms),
+                "at_most": self.most.as_json(),
+                "likely_usd": likely_usd[0] if likely_usd else None,
+                "likely_usd_error": likely_usd[1] if likely_usd else None,
+            },
+        }
+
+
+async def plan_of(parts: Sequence[Part], *, runs: Path = Path("runs")) -> Plan:
+    """Looks ahead; nothing is asked of any model, and nothing is written.
+
+    Args:
+        parts: What is to be run.
+        runs: The folder in which runs of the same teams are looked for, beside each part's own.
+
+    Raises:
+        StoreError: A study is there and cannot be read.
+    """
+    known = studies_under(runs)
+    memory: dict[tuple[object, ...], Foretold] = {}
+    studies = [await _study(part, known, memory) for part in parts]
+    return Plan(studies=tuple(studies), models=tuple(_models(studies)))
+
+
+async def _study(
+    part: Part, known: Sequence[Path], memory: dict[tuple[object, ...], Foretold]
+) -> StudyPlan:
+    file = study_file(part.folder) if part.folder.is_dir() else part.folder / "study.sqlite"
+    there = file.is_file()
+    statuses: Mapping[str, RunStatus] = {}
+    spent = None
+    if there:
+        with Reader(file) as reader:
+            statuses, spent = reader.statuses(), spending(reader)
+    planned: dict[str, list[Planned]] = {}
+    for run in part.batch.planned():
+        planned.setdefault(run.arm.name, []).append(run)
+    studies = [file, *known] if there else list(known)
+    arms = [
+        await _arm(arm, planned.get(arm.name, []), part.batch, statuses, studies, memory)
+        for arm in part.batch.arms
+    ]
+    return StudyPlan(
+        name=part.name,
+        folder=part.folder,
+        arms=tuple(arms),
+        spent=spent,
+        shares=_shares(arms) if part.batch.share_prefix else None,
+    )
+
+
+async def _arm(
+    arm: Arm,
+    planned: Sequence[Planned],
+    batch: Batch,
+    statuses: Mapping[str, RunStatus],
+    studies: Sequence[Path],
+    memory: dict[tuple[object, ...], Foretold],
+) -> ArmPlan:
+    found = [statuses.get(run.id) for run in planned]
+    failed = 0 if batch.retry_failed else found.count("failed")
+    topology = arm.team.topology
+    told = await _foretold(arm.team, batch.units, batch.seed, memory)
+    past = past_runs(studies, topology.hash, topology.normal.get("evaluators", []))
+    return ArmPlan(
+        name=arm.name,
+        runs=len(planned),
+        done=found.count("completed") + found.count("stopped"),
+        failed=failed,
+        begun=found.count("running"),
+        foretold=told,
+        likely=likely(past, told.lines, shared=batch.share_prefix) if past else None,
+    )
+
+
+async def _foretold(
+    team: Team, units: Sequence[Unit], seed: int, memory: dict[tuple[object, ...], Foretold]
+) -> Foretold:
+    """One look at a team, however many studies of a sweep run it on the same units."""
+    judges = str(team.topology.normal.get("evaluators"))
+    key = (team.topology.hash, judges, seed, *(unit.id for unit in units))
+    if key not in memory:
+        memory[key] = await foretold(team, units, seed)
+    return memory[key]
+
+
+def _shares(arms: Iterable[ArmPlan]) -> tuple[int, int]:
+    calls = [identity for arm in arms for identity in arm.foretold.identities]
+    return len(calls), len(set(calls))
+
+
+# --- by model ------------------------------------------------------------------------------------
+
+
+def _models(studies: Sequence[StudyPlan]) -> list[ModelPlan]:
+    found: dict[tuple[object, ...], list[tuple[ArmPlan, Line]]] = {}
+    for arm in (arm for study in studies for arm in study.arms):
+        for line in arm.foretold.lines:
+            who = tuple((model.provider, model.model, str(model.options)) for model in line.models)
+            found.setdefault((line.judging, line.name, who), []).append((arm, line))
+    order = sorted(found.values(), key=lambda own: own[0][1].judging)
+    return [_model(own) for own in order]
+
+
+def _model(own: Sequence[tuple[ArmPlan, Line]]) -> ModelPlan:
+    line = own[0][1]
+    most = sum_of(each.most.times(arm.to_do) for arm, each in own)
+    parts = [
+        (arm.likely.lines.get(each.name) if arm.likely else None, arm.to_do)
+        for arm, each in own
+        if arm.to_do
+    ]
+    expected = LikelyLine.sum(parts)
+    return ModelPlan(
+        line=line,
+        arms=tuple(dict.fromkeys(arm.name for arm, _ in own)),
+        most=most,
+        likely=expected,
+        seconds=_seconds(line, most, expected),
+    )
+
+
+def _seconds(line: Line, most: Most, expected: LikelyLine | None) -> tuple[float, str] | None:
+    """The least time by the limits of a model that stands alone; of a pool's members it is unknown."""
+    if len(line.models) != 1:
+        return None
+    (model,) = line.models
+    calls = expected.calls if expected else most.calls
+    tokens = expected.input + expected.output if expected else _both(most)
+    found: list[tuple[float, str]] = []
+    if model.requests_per_minute and calls is not None:
+        found.append((calls / model.requests_per_minute * 60, "requests_per_minute"))
+    if model.tokens_per_minute and tokens is not None:
+        found.append((tokens / model.tokens_per_minute * 60, "tokens_per_minute"))
+    if model.max_concurrency and expected is not None and expected.seconds:
+        found.append((expected.seconds / model.max_concurrency, "max_concurrency"))
+    return max(found, default=None)
+
+
+def _both(most: Most) -> float | None:
+    return None if most.input is None or most.output is None else most.input + most.output

@@ -1,0 +1,89 @@
+"""What models cost, and how that is known: for who is told before anything is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from orglab.engine.graph.checks.cost_limit import bills, price_of
+from orglab.engine.spec.model import Model
+from orglab.providers.base import TokenUsage
+from orglab.providers.pricing.genai_prices import DatedPrice
+from orglab.providers.pricing.pricing import Price, cost
+
+__all__ = ["Priced", "dearest", "priced"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Priced:
+    """A model's price.
+
+    Attributes:
+        how: Written in the spec; published, and dated; free, since nobody bills; or unknown.
+        price: The price, where there is one.
+    """
+
+    how: Literal["written", "published", "free", "unknown"]
+    price: Price | None = None
+
+    def cost(self, usage: TokenUsage, longest: int = 0) -> float | None:
+        """US dollars of tokens; None where they are unknown.
+
+        Args:
+            usage: The tokens, of one call or of several.
+            longest: Tokens of the longest prompt among several calls, by which a price that depends
+                on it is taken; 0: ``usage`` is one call's.
+        """
+        if self.how == "free":
+            return 0.0
+        price = self.price
+        if longest and isinstance(price, DatedPrice):
+            price = price.at(longest)
+        return cost(usage, price)
+
+    def words(self) -> str:
+        """``$0.15 in, $0.6 out a million tokens (published, …)``."""
+        if self.price is None:
+            return "free" if self.how == "free" else "price unknown"
+        parts = {"in": self.price.input, "cached": self.price.cached_input}
+        parts["out"] = self.price.output
+        known = [f"${value:g} {name}" for name, value in parts.items() if value is not None]
+        lacks = [f"{name} unknown" for name in ("in", "out") if parts[name] is None]
+        return f"{', '.join(known + lacks)} ({self._source()})"
+
+    def _source(self) -> str:
+        if not isinstance(self.price, DatedPrice):
+            return "written"
+        dated = f", {self.price.dated.isoformat()}" if self.price.dated else ""
+        steps = ", dearest of those by length of prompt" if self.price.steps else ""
+        return f"{self.price.source}{dated}{steps}"
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        body: dict[str, JSON] = {"how": self.how}
+        if self.price is not None:
+            names = ("input", "output", "cached_input", "cache_write")
+            body |= {name: getattr(self.price, name, None) for name in names}
+        if isinstance(self.price, DatedPrice):
+            dated = self.price.dated
+            body |= {"source": self.price.source, "dated": dated.isoformat() if dated else None}
+        return body
+
+
+def priced(model: Model) -> Priced:
+    """A model's price, as far as it is known."""
+    if not bills(model):
+        return Priced(how="free")
+    price = price_of(model)
+    if price is None:
+        return Priced(how="unknown")
+    return Priced(how="written" if model.price is not None else "published", price=price)
+
+
+def dearest(models: Iterable[Model], usage: TokenUsage, longest: int = 0) -> float | None:
+    """The most that tokens can cost where any of several models may be asked."""
+    costs = [priced(model).cost(usage, longest) for model in models]
+    return None if None in costs else max((each for each in costs if each is not None), default=0.0)

@@ -1,0 +1,264 @@
+"""What one run of a team may use at most, told before any call: by role and model, and judging."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from orglab.engine.graph.bounds import calls_by_role
+from orglab.engine.graph.team import Team
+from orglab.engine.run.engine import Unit
+from orglab.engine.spec.model import Model, Role, RoleLimits, Topology
+from orglab.engine.study.batch.preflight import judge_models
+from orglab.engine.study.plan.dry_run import ImaginedRun, imagined_run
+from orglab.engine.study.plan.dry_run_judging import Question, imagined_questions
+from orglab.engine.study.plan.prices import dearest
+from orglab.providers.base import TokenUsage
+
+__all__ = ["Foretold", "Line", "Most", "foretold", "sum_of"]
+
+JSON: TypeAlias = Any
+UNITS = 3
+"""Units on whose prompts a plan looks, spread over the study."""
+
+
+class Most(NamedTuple):
+    """What may be used at most; None = unknown.
+
+    ``calls`` and ``output`` are bounds. ``input`` and ``usd`` rest on prompts as they are rendered
+    before the first call, and hold no results of tools.
+    """
+
+    calls: int | None
+    input: int | None
+    output: int | None
+    usd: float | None
+
+    def times(self, runs: int) -> Most:
+        """Of so many runs."""
+        if not runs:
+            return Most(0, 0, 0, 0.0)
+        return Most(*(None if part is None else part * runs for part in self))  # type: ignore[arg-type]
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        return self._asdict()
+
+
+def sum_of(parts: Iterable[Most]) -> Most:
+    """All together; unknown where a part is."""
+    total: list[float | None] = [0, 0, 0, 0.0]
+    for part in parts:
+        for index, value in enumerate(part):
+            known = total[index]
+            total[index] = None if value is None or known is None else known + value
+    return Most(*total)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """What one run uses of one model, or of a pool's models, at most.
+
+    Attributes:
+        name: The alias, ``pool NAME``, or the judge's name.
+        models: The model, or the pool's members.
+        roles: The roles that ask it; () for a judge.
+        most: What one run uses at most.
+    """
+
+    name: str
+    models: tuple[Model, ...]
+    roles: tuple[str, ...]
+    most: Most
+
+    @property
+    def judging(self) -> bool:
+        """It is a judge's."""
+        return not self.roles
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Foretold:
+    """What one run of a team may use.
+
+    Attributes:
+        turns: Turns at most.
+        writing: Calls of roles at most: calls by the compiler's bound, dollars within the run's own
+            limit.
+        lines: By model; together they may come to more than ``writing``.
+        prompts: Longest prompt of each role, in tokens, as rendered.
+        identities: Calls of the imagined run on the first unit, which arms may share.
+        fault: Why prompts could not be rendered, or judges not imagined; "".
+    """
+
+    turns: int
+    writing: Most
+    lines: tuple[Line, ...]
+    prompts: Mapping[str, int]
+    identities: tuple[str, ...]
+    fault: str
+
+    @property
+    def judging(self) -> Most:
+        """Calls of judges at most."""
+        return sum_of(line.most for line in self.lines if line.judging)
+
+
+async def foretold(team: Team, units: Sequence[Unit], seed: int) -> Foretold:
+    """Looks at a team on a few units; nothing is asked of any model.
+
+    Tools that a prompt itself calls are really called, as by ``orglab render``.
+    """
+    step = max(1, len(units) // UNITS)
+    chosen = list(units[::step])[:UNITS]
+    runs = [await imagined_run(team, unit, seed=seed, longest=True) for unit in chosen]
+    prompts = _prompts(runs)
+    asked = [
+        await imagined_questions(team, unit, run) for unit, run in zip(chosen, runs, strict=True)
+    ]
+    failed = next((run.outcome.reason for run in runs if run.outcome.status == "failed"), "")
+    judging = _judging(team, asked)
+    if not failed and judging and None in asked:
+        failed = "the imagined run comes to no answer that judges could be asked about"
+    return Foretold(
+        turns=team.bounds.turns,
+        writing=_writing(team, lines := _lines(team.topology, prompts)),
+        lines=(*lines, *judging),
+        prompts=prompts,
+        identities=tuple(prompt.identity for run in runs[:1] for prompt in run.prompts),
+        fault=failed,
+    )
+
+
+def _writing(team: Team, lines: Iterable[Line]) -> Most:
+    most = sum_of(line.most for line in lines)
+    limits = team.topology.limits
+    usd = [each for each in (most.usd, limits.cost_usd) if each is not None]
+    return most._replace(calls=team.bounds.calls, usd=min(usd, default=None))
+
+
+def _prompts(runs: Sequence[ImaginedRun]) -> dict[str, int]:
+    longest: dict[str, int] = {}
+    for run in runs:
+        for prompt in run.prompts:
+            longest[prompt.role] = max(prompt.tokens, longest.get(prompt.role, 0))
+    return longest
+
+
+class _Asker(NamedTuple):
+    """A role that asks a model, by its path, and the models that it may ask."""
+
+    path: str
+    role: Role
+    models: tuple[Model, ...]
+
+
+class _Leaf(NamedTuple):
+    """A role that asks a model, with its path and its models."""
+
+    path: str
+    role: Role
+    models: tuple[Model, ...]
+
+
+def _leaves(topology: Topology, above: str = "") -> Iterator[_Leaf]:
+    """The roles that ask models, those of teams within too."""
+    for name, role in topology.roles.items():
+        if role.team is not None:
+            yield from _leaves(role.team, f"{above}{name}/")
+        elif role.asks:
+            yield _Leaf(f"{above}{name}", role, _models(topology, role))
+
+
+def _lines(topology: Topology, prompts: Mapping[str, int]) -> list[Line]:
+    bounds = calls_by_role(topology)
+    asking: dict[tuple[str, tuple[str, ...]], list[_Leaf]] = {}
+    for leaf in _leaves(topology):
+        if bounds[leaf.path]:
+            name = f"pool {leaf.role.pool}" if leaf.role.pool else leaf.models[0].alias
+            members = tuple(model.alias for model in leaf.models)
+            asking.setdefault((name, members), []).append(leaf)
+    return [
+        Line(
+            name=name,
+            models=leaves[0].models,
+            roles=tuple(leaf.path for leaf in leaves),
+            most=sum_of(_of_leaf(leaf, bounds[leaf.path], prompts) for leaf in leaves),
+        )
+        for (name, _), leaves in asking.items()
+    ]
+
+
+def _models(topology: Topology, role: Role) -> tuple[Model, ...]:
+    pool = topology.pools.get(role.pool or "")
+    names = pool.members if pool else (str(role.model),)
+    return tuple(topology.models[name] for name in names)
+
+
+def _of_leaf(leaf: _Leaf, calls: int, prompts: Mapping[str, int]) -> Most:
+    reply = leaf.role.limits.output_tokens or _longest_reply(leaf.models)
+    return _most(leaf.models, calls, prompts.get(leaf.path), reply)
+
+
+def _most(models: tuple[Model, ...], calls: int, prompt: int | None, reply: int | None) -> Most:
+    usd = None
+    if prompt is not None and reply is not None:
+        usage = TokenUsage(input=calls * prompt, output=calls * reply)
+        usd = dearest(models, usage, prompt)
+    elif dearest(models, TokenUsage(input=1, output=1)) == 0:
+        usd = 0.0  # nobody bills, however long it gets
+    return Most(
+        calls,
+        None if prompt is None else calls * prompt,
+        None if reply is None else calls * reply,
+        usd,
+    )
+
+
+def _longest_reply(models: Iterable[Model]) -> int | None:
+    written = [model.params.get("max_output_tokens") for model in models]
+    known = [most for most in written if isinstance(most, int)]
+    return max(known) if known and len(known) == len(written) else None
+
+
+def _judging(team: Team, asked: Sequence[Sequence[Question] | None]) -> list[Line]:
+    """By judge; calls and tokens unknown where the imagined runs came to no answer."""
+    each = 1 + RoleLimits().repair_attempts
+    found: dict[str, list[Question]] = {}
+    for questions in asked:
+        of_unit: dict[str, list[Question]] = {}
+        for question in questions or ():
+            of_unit.setdefault(question.model.alias, []).append(question)
+        for name, own in of_unit.items():
+            found[name] = max(found.get(name, []), own, key=lambda some: (len(some), _tokens(some)))
+    if not found:
+        return [_unknown(model) for model in _once(judge_models(team))]
+    return [
+        Line(
+            name=f"judge {name}",
+            models=(own[0].model,),
+            roles=(),
+            most=_most(
+                (own[0].model,),
+                each * len(own),
+                max(question.tokens for question in own),
+                _longest_reply([own[0].model]),
+            ),
+        )
+        for name, own in found.items()
+    ]
+
+
+def _unknown(model: Model) -> Line:
+    free = dearest((model,), TokenUsage(input=1, output=1)) == 0
+    most = Most(None, None, None, 0.0 if free else None)
+    return Line(name=model.alias, models=(model,), roles=(), most=most)
+
+
+def _tokens(questions: Sequence[Question]) -> int:
+    return sum(question.tokens for question in questions)
+
+
+def _once(models: Iterable[Model]) -> list[Model]:
+    return list({model.alias: model for model in models}.values())

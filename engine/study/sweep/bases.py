@@ -1,0 +1,151 @@
+"""What a sweep varies: the teams of its base, as they stand before anything is varied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.check import Checked, check_file
+from orglab.engine.graph.team import Team
+from orglab.engine.spec.errors import Fault, Problem, SpecError
+from orglab.engine.spec.validate.path_confinement import content_hash
+from orglab.engine.spec.yaml.source_map import Marks
+from orglab.engine.study.batch.preflight import evaluator_problems, files_read
+from orglab.engine.study.experiment.experiment import Experiment
+from orglab.engine.study.experiment.load import load_experiment
+
+__all__ = ["Bases", "Given", "experiment_bases", "topology_bases"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What the user gave beside the document.
+
+    Attributes:
+        models: A catalogue in place of the base's models.
+        overrides: Values by path, set before those that vary.
+        seed: A root seed in place of the document's.
+        trust: What the teams name may be run: Python functions, programs.
+    """
+
+    models: Path | None = None
+    overrides: Mapping[str, JSON] = field(default_factory=dict)
+    seed: int | None = None
+    trust: bool = False
+
+    def check(self, path: Path, overrides: Mapping[str, JSON]) -> Checked:
+        """A team's file, checked with values put in."""
+        return check_file(path, overrides=overrides, models=self.models, trust=self.trust)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bases:
+    """The teams of a base.
+
+    Attributes:
+        files: Arm -> its file, as faults show it; "" is the arm of a topology.
+        overrides: Arm -> what the base sets in that file by path.
+        teams: Arm -> the team.
+        read: SHA-256 of each file that evaluators read.
+        experiment: The base, where it is an experiment.
+    """
+
+    files: Mapping[str, Path]
+    overrides: Mapping[str, Mapping[str, JSON]]
+    teams: Mapping[str, Team]
+    read: Mapping[str, str]
+    experiment: Experiment | None = None
+
+
+def experiment_bases(path: Path, given: Given) -> tuple[Bases | None, Sequence[Fault]]:
+    """The arms of an experiment, or its faults."""
+    try:
+        experiment = load_experiment(
+            path,
+            models=given.models,
+            overrides=given.overrides,
+            seed=given.seed,
+            trust=given.trust,
+        )
+    except SpecError as error:
+        return None, error.faults
+    evaluators = experiment.document.get("evaluators", [])
+    files: dict[str, Path] = {}
+    sets: dict[str, Mapping[str, JSON]] = {}
+    for name, arm in experiment.document["arms"].items():
+        files[name] = path.parent / (arm if isinstance(arm, str) else arm["base"])
+        own = {} if isinstance(arm, str) else arm.get("set", {})
+        sets[name] = {**own, **given.overrides, "evaluators": evaluators}
+    found = Bases(
+        files=files,
+        overrides=sets,
+        teams=experiment.arms,
+        read=experiment.read,
+        experiment=experiment,
+    )
+    return found, ()
+
+
+def topology_bases(
+    path: Path,
+    given: Given,
+    *,
+    evaluators: JSON | None,
+    marks: Marks,
+    tell: Callable[[Problem], object],
+) -> tuple[Bases | None, Sequence[Fault]]:
+    """A team, or its faults; faults of the sweep's own evaluators are told in the sweep.
+
+    Args:
+        path: The team's file.
+        given: What the user gave.
+        evaluators: The sweep's evaluators, or None: the team's own.
+        marks: Where the sweep's values were written.
+        tell: Is told of faults of the sweep.
+    """
+    sets = dict(given.overrides)
+    sets |= {} if evaluators is None else {"evaluators": evaluators}
+    checked = given.check(path, sets)
+    faults = [_moved(fault, marks) for fault in checked.faults]
+    if checked.team is None:
+        of_sweep = all(fault.file == "--set evaluators" for fault in checked.faults)
+        return _without_evaluators(path, given) if of_sweep else None, faults
+    for problem in evaluator_problems(checked.team):
+        if evaluators is not None:
+            tell(problem)
+        else:
+            faults.append(checked.loaded.locate(problem))
+    named, folder = files_read(checked.team), checked.team.topology.folder
+    if (
+        evaluators is not None
+        and named
+        and path.parent.resolve() != Path(marks.root.mark.file).parent.resolve()
+    ):
+        wrong = f"evaluators read {', '.join(named)}, which would be looked for beside the base"
+        tell(Problem(path=("base",), wrong=wrong, cure="keep base and sweep in one folder"))
+    found = Bases(
+        files={"": path},
+        overrides={"": sets},
+        teams={"": checked.team},
+        read={name: content_hash(folder / name) for name in named},
+    )
+    return found, faults
+
+
+def _without_evaluators(path: Path, given: Given) -> Bases | None:
+    """The team alone, so that the rest of the sweep can be checked against it."""
+    team = given.check(path, {**given.overrides, "evaluators": []}).team
+    if team is None:
+        return None
+    return Bases(files={"": path}, overrides={"": {}}, teams={"": team}, read={})
+
+
+def _moved(fault: Fault, marks: Marks) -> Fault:
+    if fault.file != "--set evaluators":
+        return fault
+    mark = marks.value(fault.problem.path)
+    return Fault(file=mark.file, line=mark.line, column=mark.column, problem=fault.problem)

@@ -1,0 +1,307 @@
+"""Sweeps from files: whatever is varied in a team or an experiment, every variant run once.
+
+Loading tells every fault of the document and of its variants in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.run.engine import Unit
+from orglab.engine.spec.errors import Fault, Problem, SpecError
+from orglab.engine.spec.messages import did_you_mean
+from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
+from orglab.engine.spec.validate.schema_errors import shape_problems
+from orglab.engine.spec.yaml.reader import Document, read_bytes
+from orglab.engine.spec.yaml.source_map import Mark, Marks
+from orglab.engine.study.batch.units import UnitError, read_units
+from orglab.engine.study.experiment.experiment import Experiment
+from orglab.engine.study.experiment.load import kind_of
+from orglab.engine.study.experiment.outcomes import outcome_problems
+from orglab.engine.study.sweep.bases import Bases, Given, experiment_bases, topology_bases
+from orglab.engine.study.sweep.designs import Point, design_problems, draws_of, points_of
+from orglab.engine.study.sweep.factors import Factor, factors_of, level_problems
+from orglab.engine.study.sweep.paths import path_problems, places, reach_problems
+from orglab.engine.study.sweep.sweep import Cell, Sweep
+from orglab.engine.study.sweep.variants import CellMaker
+
+__all__ = ["Sweep", "check_sweep", "load_sweep"]
+
+JSON: TypeAlias = Any
+
+_OF_EXPERIMENT = ("units", "replicates", "seed", "pairing", "evaluators", "composites")
+"""Fields that an experiment brings itself."""
+
+
+def check_sweep(
+    path: Path,
+    *,
+    models: Path | None = None,
+    overrides: Mapping[str, JSON] | None = None,
+    trust: bool = False,
+) -> tuple[Fault, ...]:
+    """Every fault of a sweep and of its variants; () where it is sound."""
+    given = Given(models=models, overrides=overrides or {}, trust=trust)
+    return tuple(_Loading(path, given).load()[1])
+
+
+def load_sweep(
+    path: Path,
+    *,
+    models: Path | None = None,
+    overrides: Mapping[str, JSON] | None = None,
+    seed: int | None = None,
+    replicates: int | None = None,
+    trust: bool = False,
+) -> Sweep:
+    """Loads a sweep with its variants and units.
+
+    Args:
+        path: The document.
+        models: A catalogue in place of the base's models.
+        overrides: Values by path, set in every variant before those that vary.
+        seed: A root seed in place of the document's.
+        replicates: Runs of each unit under each variant, in place of the document's.
+        trust: What the teams name may be run: Python functions, programs.
+
+    Raises:
+        SpecError: There are faults; all of them.
+    """
+    given = Given(models=models, overrides=overrides or {}, seed=seed, trust=trust)
+    sweep, faults = _Loading(path, given).load()
+    if faults or sweep is None:
+        raise SpecError(faults)
+    return sweep if replicates is None else replace(sweep, replicates=replicates)
+
+
+class _Loading:
+    """One load, step by step: what a fault does not concern is looked at all the same."""
+
+    def __init__(self, path: Path, given: Given) -> None:
+        self.path = path
+        self.folder = path.parent
+        self.given = given
+        self.faults: dict[Fault, None] = {}
+        self.design_unknown = False
+
+    def load(self) -> tuple[Sweep | None, list[Fault]]:
+        try:
+            document = read_bytes(read_limited(self.path), str(self.path))
+        except FileRefused as refused:
+            problem = Problem(path=(), wrong=str(refused))
+            return None, [Fault(file=str(self.path), line=0, column=0, problem=problem)]
+        self.faults |= dict.fromkeys(document.faults)
+        self.marks = Marks(document.place)
+        if not document.whole:
+            return None, list(self.faults)
+        data = self._sound(document)
+        bases = self._bases(data) if "base" in data else None
+        factors = self._factors(data, bases) if "vary" in data else []
+        points = self._points(data, factors) if factors else []
+        units = self._units(data, bases) if bases is not None else []
+        cells = self._cells(bases, factors, points) if bases is not None else []
+        if self.faults or bases is None or not cells:
+            return None, sorted(self.faults, key=self._order)
+        return self._made(data, bases, (factors, points), units, cells), []
+
+    def _order(self, fault: Fault) -> tuple[bool, str, int, int]:
+        """The sweep's own faults come first."""
+        return fault.file != str(self.path), fault.file, fault.line, fault.column
+
+    def _sound(self, document: Document) -> dict[str, JSON]:
+        """The document less the parts that have faults, which are told."""
+        problems = shape_problems(document.data, "sweep")
+        self._tell(problems)
+        if not isinstance(document.data, dict):
+            return {}
+        blamed = {problem.path[0] for problem in problems if problem.path}
+        self.design_unknown = "design" in blamed
+        return {key: part for key, part in document.data.items() if key not in blamed}
+
+    def _tell(self, problems: Sequence[Problem] | Iterator[Problem]) -> None:
+        for problem in problems:
+            mark = self._mark(problem)
+            fault = Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+            self.faults[fault] = None
+
+    def _mark(self, problem: Problem) -> Mark:
+        return self.marks.key(problem.path) if problem.at_key else self.marks.value(problem.path)
+
+    # -- the base
+
+    def _bases(self, data: Mapping[str, JSON]) -> Bases | None:
+        try:
+            file = confined_file(data["base"], folder=self.folder, root=self.folder)
+        except FileRefused as refused:
+            self._tell([Problem(path=("base",), wrong=f"{data['base']}: {refused}")])
+            return None
+        kind = kind_of(file)
+        if kind == "sweep":
+            wrong = "a sweep of a sweep: a topology or an experiment is wanted"
+            self._tell([Problem(path=("base",), wrong=wrong)])
+            return None
+        found, faults = self._read(data, kind)
+        self.faults |= dict.fromkeys(faults)
+        return found
+
+    def _read(self, data: Mapping[str, JSON], kind: str) -> tuple[Bases | None, Sequence[Fault]]:
+        shown = self.folder / data["base"]
+        if kind == "experiment":
+            self._tell(_brought(data))
+            return experiment_bases(shown, self.given)
+        return topology_bases(
+            shown,
+            self.given,
+            evaluators=data.get("evaluators"),
+            marks=self.marks,
+            tell=lambda problem: self._tell([problem]),
+        )
+
+    # -- factors, points, units
+
+    def _factors(self, data: Mapping[str, JSON], bases: Bases | None) -> list[Factor]:
+        vary = data["vary"]
+        name, _ = draws_of(data.get("design", "grid"))
+        draws = self.design_unknown or name in ("random", "latin")
+        self._tell(level_problems(vary, draws=draws))
+        normals = [team.topology.normal for team in bases.teams.values()] if bases else []
+        self._tell(path_problems(vary, normals))
+        reach = {
+            path: list(dict.fromkeys(at for normal in normals for at in places(path, normal)))
+            for path in vary
+        }
+        self._tell(reach_problems(reach))
+        factors = factors_of(vary)
+        self._tell(_analysis_problems(data, factors))
+        teams = bases.teams.values() if bases else ()
+        uses = next((team.topology.evaluators for team in teams), ())
+        composites = data.get("composites", {})
+        if bases and bases.experiment:
+            composites = bases.experiment.composites
+        self._tell(_of_sweep(outcome_problems(data.get("analysis", {}), composites, uses), data))
+        return factors if len(factors) == len(vary) else []
+
+    def _points(self, data: Mapping[str, JSON], factors: Sequence[Factor]) -> list[Point]:
+        design = data.get("design", "grid")
+        ranges = draws_of(design)[0] in ("grid", "zip") and any(f.span for f in factors)
+        if ranges or self.design_unknown:
+            return []
+        problems = list(design_problems(design, factors))
+        self._tell(problems)
+        return [] if problems else points_of(design, factors, self._seed(data))
+
+    def _units(self, data: Mapping[str, JSON], bases: Bases) -> Sequence[Unit]:
+        if bases.experiment is not None:
+            return bases.experiment.units
+        written = data.get("units")
+        if written is None:
+            if not any(fault.problem.path[:1] == ("units",) for fault in self.faults):
+                cure = "write `units: {file: units.csv}`"
+                self._tell([Problem(path=("units",), wrong="units is missing", cure=cure)])
+            return []
+        try:
+            confined_file(written["file"], folder=self.folder, root=self.folder)
+            return read_units(
+                self.folder / written["file"],
+                next(iter(bases.teams.values())).topology,
+                id_column=written.get("id"),
+                where=written.get("where"),
+                sample=written.get("sample"),
+                seed=self._seed(data),
+            )
+        except FileRefused as refused:
+            wrong = f"{written['file']}: {refused}"
+            self._tell([Problem(path=("units", "file"), wrong=wrong)])
+        except UnitError as wrong_units:
+            path = ("units", wrong_units.field or "file")
+            self._tell([Problem(path=path, wrong=line) for line in wrong_units.faults])
+        return []
+
+    def _seed(self, data: Mapping[str, JSON]) -> int:
+        return int(data.get("seed", 0)) if self.given.seed is None else self.given.seed
+
+    # -- variants
+
+    def _cells(
+        self, bases: Bases, factors: Sequence[Factor], points: Sequence[Point]
+    ) -> list[Cell]:
+        """The teams that are run; [] where what they hang on has faults."""
+        if not points or any(fault.problem.path[:1] == ("vary",) for fault in self.faults):
+            return []
+        maker = CellMaker(bases, factors, self.marks, self.given)
+        cells = maker.cells(points)
+        self.faults |= dict.fromkeys(maker.faults)
+        return cells
+
+    def _made(
+        self,
+        data: Mapping[str, JSON],
+        bases: Bases,
+        design: tuple[Sequence[Factor], Sequence[Point]],
+        units: Sequence[Unit],
+        cells: Sequence[Cell],
+    ) -> Sweep:
+        shared = _shared(data, bases.experiment, self._seed(data))
+        return Sweep(
+            name=data["name"],
+            question=data.get("question", ""),
+            folder=self.folder.resolve(),
+            base=data["base"],
+            experiment=bases.experiment,
+            bases={arm: team.topology.hash for arm, team in bases.teams.items()},
+            factors=design[0],
+            design=data.get("design", "grid"),
+            points=design[1],
+            cells=cells,
+            units=units,
+            **shared,
+            analysis=data.get("analysis", {}),
+            read=bases.read,
+            document=data,
+        )
+
+
+def _shared(data: Mapping[str, JSON], experiment: Experiment | None, seed: int) -> dict[str, JSON]:
+    """What all variants have in common: the experiment's, else the sweep's own."""
+    if experiment is not None:
+        fields = ("replicates", "seed", "share_prefix", "composites")
+        return {field: getattr(experiment, field) for field in fields}
+    return {
+        "replicates": data.get("replicates", 1),
+        "seed": seed,
+        "share_prefix": data.get("pairing", {}).get("share_prefix", False),
+        "composites": data.get("composites", {}),
+    }
+
+
+def _brought(data: Mapping[str, JSON]) -> Iterator[Problem]:
+    """What a sweep over an experiment may not say itself."""
+    for field in _OF_EXPERIMENT:
+        if field in data:
+            wrong = "the base is an experiment, which brings its own"
+            yield Problem(path=(field,), wrong=wrong, cure="leave it out", at_key=True)
+
+
+def _of_sweep(problems: Iterator[Problem], data: Mapping[str, JSON]) -> Iterator[Problem]:
+    """The problems of what the sweep itself says; its base tells its own."""
+    return (problem for problem in problems if problem.path[0] in data)
+
+
+def _analysis_problems(data: Mapping[str, JSON], factors: Sequence[Factor]) -> Iterator[Problem]:
+    """References of factors or values that there are not."""
+    by_path = {factor.path: factor for factor in factors}
+    for path, value in data.get("analysis", {}).get("reference", {}).items():
+        at = ("analysis", "reference", path)
+        factor = by_path.get(path)
+        if factor is None:
+            if path not in data["vary"]:
+                cure = did_you_mean(path, data["vary"])
+                yield Problem(path=at, wrong=f"`{path}` does not vary", cure=cure, at_key=True)
+        elif factor.span is not None:
+            yield Problem(path=at, wrong="a range has no level to compare with", at_key=True)
+        elif not any(value in (level.value, level.label) for level in factor.levels):
+            known = [level.label for level in factor.levels]
+            yield Problem(path=at, wrong="no such value", cure=did_you_mean(str(value), known))

@@ -1,0 +1,123 @@
+"""A sweep as a study: its folder, its runs, its frozen plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from orglab.engine.run.calls.call_key import canonical, digest
+from orglab.engine.study.batch.runner import Arm, Batch
+from orglab.engine.study.sweep.sweep import Sweep
+from orglab.results.store.group_commit import StoreError
+from orglab.results.store.rename_arms import Renaming
+from orglab.results.store.store import Store
+from orglab.results.tables.sweep_plan import SweepPlan, arm_of, sweep_plan
+
+__all__ = ["open_sweep", "sweep_batch", "sweep_folder"]
+
+JSON: TypeAlias = Any
+
+
+def sweep_folder(sweep: Sweep, runs: Path = Path("runs")) -> Path:
+    """Where a sweep is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    return runs / f"{sweep.name}-{sweep.hash[:8]}"
+
+
+def sweep_batch(sweep: Sweep, **options: Any) -> Batch:  # noqa: ANN401 - Batch's own fields
+    """The runs of a sweep, an arm for each team; ``options`` are further fields of ``Batch``."""
+    return Batch(
+        arms=[Arm(name=cell.name, team=cell.team, key=cell.key) for cell in sweep.cells],
+        units=sweep.units,
+        replicates=sweep.replicates,
+        seed=sweep.seed,
+        share_prefix=sweep.share_prefix,
+        **options,
+    )
+
+
+def open_sweep(folder: Path, sweep: Sweep, tell: Callable[[str], object] = str) -> Store:
+    """The study of a sweep in ``folder``, its plan frozen, open for writing.
+
+    Runs of an earlier plan that belong to this one too are taken over under their new names.
+
+    Args:
+        folder: The study's folder.
+        sweep: The sweep.
+        tell: Is told what a user should know before anything runs.
+
+    Raises:
+        StoreError: The folder holds another study; or it cannot be written.
+    """
+    plan = sweep.plan()
+    store = Store(folder)
+    try:
+        last = sweep_plan(store)
+        if why := _other_study(store, last, sweep):
+            raise StoreError(
+                f"{folder} holds {why}, and they must not be mixed: name another folder with "
+                "--out, or begin a new one beside it with --fresh"
+            )
+        if last is not None and (changed := _read_otherwise(store, last, sweep)):
+            tell(
+                f"{changed} changed since runs were scored: their scores stay as they are. "
+                f"`orglab evaluate {folder} --with FILE --anew` scores them again."
+            )
+        store.rename_arms(_renamings(store, sweep))
+        _freeze(store, last, plan)
+        store.flush()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _other_study(store: Store, last: SweepPlan | None, sweep: Sweep) -> str:
+    """What else the folder holds; "" where it is this sweep's."""
+    if last is None:
+        has_runs = any(True for _ in store.rows("SELECT 1 FROM runs LIMIT 1"))
+        return "runs of another study" if has_runs else ""
+    if last.normal["base"]["arms"] != dict(sweep.bases):
+        return "a sweep over another base, or over an earlier form of this one"
+    if last.normal["seed"] != sweep.seed:
+        return f"runs with the seed {last.normal['seed']}, not {sweep.seed}"
+    if last.normal["share_prefix"] != sweep.share_prefix:
+        return "runs of variants that " + (
+            "share calls" if last.normal["share_prefix"] else "share no calls"
+        )
+    return "" if last.name == sweep.name else f"the sweep {last.name}"
+
+
+def _read_otherwise(store: Store, last: SweepPlan, sweep: Sweep) -> str:
+    """The files that evaluators read and that are not what they were when runs were scored."""
+    if not any(True for _ in store.rows("SELECT 1 FROM evaluations LIMIT 1")):
+        return ""
+    before, now = last.normal["read"], sweep.read
+    return ", ".join(name for name in before if name in now and before[name] != now[name])
+
+
+def _renamings(store: Store, sweep: Sweep) -> Iterator[Renaming]:
+    """New names of stored runs: variants are named by what differs, and that may have grown.
+
+    A name whose team was replaced by another keeps a mark of the old one.
+    """
+    names = {(cell.arm, cell.team.topology.hash): cell.name for cell in sweep.cells}
+    taken = set(names.values())
+    for row in list(store.rows("SELECT DISTINCT arm, spec FROM runs")):
+        old, spec = row["arm"], row["spec"]
+        name = names.get((arm_of(old) if sweep.experiment is not None else "", spec))
+        if name is None:
+            name = f"{old} (spec {spec[:8]})" if old in taken else old
+        if name != old:
+            yield Renaming(old, spec, name)
+
+
+def _freeze(store: Store, last: SweepPlan | None, plan: JSON) -> None:
+    """Keeps the plan, unless it is the last one kept; one that comes back is kept once more."""
+    if last is not None and last.normal == plan:
+        return
+    key = digest(canonical(plan))
+    if store.spec(key) is not None:
+        (row,) = store.rows("SELECT COUNT(*) AS plans FROM specs WHERE kind='sweep'")
+        key = digest(key, str(row["plans"]))
+    store.add_spec(key, kind="sweep", name=plan["name"], normal=plan)

@@ -1,0 +1,111 @@
+"""From points to teams: each variant compiled, equal ones kept once, faults told where written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from orglab.engine.graph.team import Team
+from orglab.engine.spec.errors import Fault, Problem
+from orglab.engine.spec.yaml.source_map import Marks
+from orglab.engine.study.sweep.bases import Bases, Given
+from orglab.engine.study.sweep.designs import Point
+from orglab.engine.study.sweep.factors import Factor, Level
+from orglab.engine.study.sweep.paths import places
+from orglab.engine.study.sweep.sweep import Cell, differing, point_name
+
+__all__ = ["CellMaker"]
+
+JSON: TypeAlias = Any
+Set: TypeAlias = dict[str, Level]
+"""Place -> the level that is put there."""
+
+_ENOUGH = 100
+"""So many faults of variants are told; then no other variant is looked at."""
+
+
+class CellMaker:
+    """Compiles variants.
+
+    Args:
+        bases: What is varied.
+        factors: The factors.
+        marks: Where the sweep's values were written.
+        given: What the user gave.
+    """
+
+    def __init__(
+        self,
+        bases: Bases,
+        factors: Sequence[Factor],
+        marks: Marks,
+        given: Given,
+    ) -> None:
+        self.bases, self.factors, self.marks, self.given = bases, factors, marks, given
+        self.faults: list[Fault] = []
+        self._told: set[tuple[str, int, int, str]] = set()
+        self._places = {
+            arm: {factor.name: places(factor.path, team.topology.normal) for factor in factors}
+            for arm, team in bases.teams.items()
+        }
+
+    def cells(self, points: Sequence[Point]) -> list[Cell]:
+        """The teams of all points, each once, in the order of the points; see ``faults``."""
+        found: dict[tuple[str, str], Cell] = {}
+        told = differing(self.factors, points)
+        names = {
+            arm: [name for name in told if self._places[arm][name]] for arm in self.bases.teams
+        }
+        known: dict[tuple[str, ...], tuple[str, str]] = {}
+        for number, point in enumerate(points):
+            for arm in self.bases.teams:
+                if len(self.faults) >= _ENOUGH:
+                    return []
+                name = point_name(self.factors, point, arm=arm, names=names[arm])
+                labels = (arm, *(level.label for level in self._levels(arm, point).values()))
+                key = known.get(labels)
+                if key is None:
+                    team = self._team(arm, self._levels(arm, point), name)
+                    if team is None:
+                        continue
+                    key = known[labels] = (arm, team.topology.hash)
+                    found.setdefault(key, Cell(name=name, arm=arm, team=team, points=()))
+                cell = found[key]
+                found[key] = replace(cell, points=(*cell.points, number))
+        return list(found.values())
+
+    def _levels(self, arm: str, point: Point) -> Set:
+        return {
+            place: level
+            for factor, level in zip(self.factors, point, strict=True)
+            for place in self._places[arm][factor.name]
+        }
+
+    def _team(self, arm: str, levels: Set, name: str) -> Team | None:
+        values = {place: level.value for place, level in levels.items()}
+        checked = self.given.check(self.bases.files[arm], {**self.bases.overrides[arm], **values})
+        for fault in self._moved(checked.faults, levels, name):
+            told = (fault.file, fault.line, fault.column, fault.problem.wrong)
+            if told not in self._told:
+                self._told.add(told)
+                self.faults.append(fault)
+        return checked.team
+
+    def _moved(self, faults: Sequence[Fault], levels: Set, name: str) -> Iterator[Fault]:
+        """Faults of a variant; those of a value are told where the sweep has it."""
+        for fault in faults:
+            place = fault.file.removeprefix("--set ")
+            if place == fault.file or place not in levels:
+                yield fault if place in self.given.overrides else self._of_variant(fault, name)
+                continue
+            path = ("vary", *levels[place].at)
+            mark = self.marks.value(path)
+            problem = replace(fault.problem, path=path)
+            yield Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+
+    def _of_variant(self, fault: Fault, name: str) -> Fault:
+        """A fault that the base alone does not have."""
+        wrong = f"{fault.problem.wrong} (in the variant {name})"
+        problem: Problem = replace(fault.problem, wrong=wrong)
+        return replace(fault, problem=problem)

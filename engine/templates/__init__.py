@@ -1,3 +1,0 @@
-"""Default prompt templates (data)."""
-
-__all__: list[str] = []

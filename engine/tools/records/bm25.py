@@ -1,0 +1,69 @@
+"""Lexical search: BM25 over short texts, the same order every time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orglab.engine.tools.records.stems import stems
+
+__all__ = ["Found", "Index"]
+
+_DIGITS = 6
+
+
+class Found(NamedTuple):
+    """A text that was found.
+
+    Attributes:
+        position: Its place among the texts, from 0.
+        score: BM25; larger is nearer.
+    """
+
+    position: int
+    score: float
+
+
+class Index:
+    """BM25 (Lucene's variant, k1 1.5, b 0.75; Robertson & Zaragoza 2009) over texts.
+
+    Immutable, so that all runs may share it.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        tokens = [stems(text) for text in texts]
+        self.size = len(texts)
+        vocabulary = sorted({word for each in tokens for word in each})
+        self._ids = {word: place for place, word in enumerate(vocabulary)}
+        self._scorer: Any = None
+        if self._ids:
+            import bm25s  # type: ignore[import-untyped]  # untyped, and slow to import: only who searches waits
+
+            ids = [[self._ids[word] for word in each] for each in tokens]
+            bm25s.logger.setLevel("WARNING")  # it tells of every index, at a level of its own
+            self._scorer = bm25s.BM25(dtype="float64")
+            self._scorer.index((ids, self._ids), show_progress=False)
+
+    def scores(self, query: str) -> NDArray[np.float64]:
+        """The score of every text; 0 where it has no word of the query."""
+        asked = [self._ids[word] for word in dict.fromkeys(stems(query)) if word in self._ids]
+        if self._scorer is None or not asked:
+            return np.zeros(self.size)
+        return np.asarray(self._scorer.get_scores_from_ids(asked), dtype=np.float64)
+
+    def search(self, query: str, limit: int, allowed: Sequence[bool] | None = None) -> list[Found]:
+        """The nearest texts, nearest first; equal scores stand in the texts' order.
+
+        Args:
+            query: What to look for.
+            limit: Most results. Texts without any word of the query are none.
+            allowed: Which texts may be found; None: all.
+        """
+        scores = np.round(self.scores(query), _DIGITS)
+        if allowed is not None:
+            scores = np.where(np.asarray(allowed, dtype=bool), scores, 0.0)
+        order = np.argsort(-scores, kind="stable")[:limit]
+        return [Found(int(place), float(scores[place])) for place in order if scores[place] > 0]

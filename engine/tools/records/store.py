@@ -1,0 +1,169 @@
+"""A store of records: a file of JSON lines, read once and shared by all runs."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from orglab.engine.spec.messages import nearest
+from orglab.engine.tools.bounded_json import json_text
+from orglab.engine.tools.records.bm25 import Index
+from orglab.engine.tools.table.readers import TableError, decode
+from orglab.engine.tools.table.records_file import json_objects
+from orglab.providers.base import JSON
+
+__all__ = ["Passage", "RecordStore", "load_store", "same", "texts_of"]
+
+LARGEST_FILE = 256 * 2**20  # bytes
+_MOST_STORES = 32  # kept in memory; the one unused longest goes first
+_T = TypeVar("_T")
+
+
+class Passage(NamedTuple):
+    """A piece of a record's text.
+
+    Attributes:
+        record: The record's place in the file, from 0.
+        field: Where it stands: ``body``, ``specs.gpu``.
+        text: The text.
+    """
+
+    record: int
+    field: str
+    text: str
+
+
+class RecordStore:
+    """Records in the file's order; immutable, with what was computed from them kept."""
+
+    def __init__(self, records: Sequence[Mapping[str, JSON]], lines: Sequence[int]) -> None:
+        self.records = records
+        self.lines = lines
+        self._kept: dict[object, Any] = {}
+        self._lock = threading.RLock()  # what is kept may rest on what is kept
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of all fields, in the order in which they first stand."""
+        found = self.once(
+            "fields", lambda: dict.fromkeys(key for one in self.records for key in one)
+        )
+        return list(found)
+
+    def once(self, key: object, compute: Callable[[], _T]) -> _T:
+        """What ``compute`` gives, kept under ``key``; computed once, however many threads ask."""
+        if key not in self._kept:
+            with self._lock:
+                if key not in self._kept:
+                    self._kept[key] = compute()
+        return cast("_T", self._kept[key])
+
+    def need(self, names: Sequence[str], setting: str) -> None:
+        """Checks that fields exist.
+
+        Raises:
+            TableError: No record has one of them.
+        """
+        for name in names:
+            if self.records and name not in self.fields:
+                like = nearest(name, self.fields)
+                hint = f", did you mean `{like}`?" if like else "."
+                known = ", ".join(f"`{one}`" for one in self.fields[:40])
+                raise TableError(
+                    f"`{setting}`: no record has a field `{name}`{hint} Fields: {known}"
+                )
+
+    def where(self, conditions: Mapping[str, JSON]) -> Sequence[bool] | None:
+        """Which records have these values; None: all."""
+        if not conditions:
+            return None
+        return [
+            all(name in one and same(one[name], value) for name, value in conditions.items())
+            for one in self.records
+        ]
+
+    def index(self, fields: Sequence[str]) -> Index:
+        """The search index over the text of these fields."""
+        return self.once(
+            ("index", *fields),
+            lambda: Index(
+                ["\n".join(text for _, text in texts_of(one, fields)) for one in self.records]
+            ),
+        )
+
+
+def same(value: JSON, wanted: JSON) -> bool:
+    """The two are equal; a text may stand for a number, since templates give text."""
+    if isinstance(value, bool) or isinstance(wanted, bool) or value is None or wanted is None:
+        return value is wanted or (isinstance(wanted, str) and json_text(value) == wanted)
+    if isinstance(value, str) is not isinstance(wanted, str):
+        return _number_text(value) == _number_text(wanted)
+    return bool(value == wanted)
+
+
+def _number_text(value: JSON) -> str:
+    return value.strip() if isinstance(value, str) else json_text(value)
+
+
+def texts_of(record: Mapping[str, JSON], fields: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The texts in fields of a record, each with its place; maps and lists in them are walked."""
+    for name in fields:
+        if name in record:
+            yield from _texts(record[name], name)
+
+
+def _texts(value: JSON, place: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _texts(one, f"{place}.{key}")
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one, place)
+    elif value is not None:
+        yield place, value if isinstance(value, str) else json_text(value)
+
+
+_stores: OrderedDict[Path, tuple[object, RecordStore]] = OrderedDict()
+_loading = threading.Lock()
+
+
+def load_store(path: Path) -> RecordStore:
+    """The records in ``path``, an absolute path; read again when the file has changed.
+
+    Raises:
+        TableError: It cannot be read rightly.
+    """
+    with _loading:
+        signature = _signature(path)
+        kept = _stores.get(path)
+        if kept is not None and kept[0] == signature:
+            _stores.move_to_end(path)
+            return kept[1]
+        store = _read(path)
+        _stores[path] = (signature, store)
+        while len(_stores) > _MOST_STORES:
+            _stores.popitem(last=False)
+        return store
+
+
+def _signature(path: Path) -> tuple[int, ...]:
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise TableError(f"{path.name}: {(error.strerror or 'unreadable').lower()}") from None
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
+
+
+def _read(path: Path) -> RecordStore:
+    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+        raise TableError(f"{path.name}: records are a .jsonl file, an object a line")
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise TableError(f"larger than {LARGEST_FILE // 2**20} MiB, more than a tool can hold")
+        found = list(json_objects(decode(path.read_bytes(), None)))
+    except TableError as error:
+        raise TableError(f"{path.name}: {error}") from None
+    return RecordStore([one for _, one in found], [line for line, _ in found])

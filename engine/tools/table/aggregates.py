@@ -1,0 +1,222 @@
+"""Figures over plain values: missing is left out and counted, nothing is ever invented.
+
+Sums are exactly rounded (``math.fsum``), so a figure does not depend on the order of the rows or
+on the machine. What cannot be computed is None, with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from datetime import date
+from itertools import groupby
+from typing import NamedTuple, TypeAlias
+
+from orglab.engine.tools.bounded_json import tidy
+
+__all__ = [
+    "Bins",
+    "Figure",
+    "Number",
+    "bins",
+    "finite",
+    "mean",
+    "median",
+    "pearson",
+    "quantile",
+    "ranks",
+    "spearman",
+    "std",
+    "total",
+]
+
+Number: TypeAlias = int | float
+
+TOO_LARGE = "the numbers are too large to compute with"
+
+
+class Figure(NamedTuple):
+    """One figure.
+
+    Attributes:
+        value: None where there is none; a date only for the first or last of dates.
+        n: Values (or pairs, or rows) that it rests on.
+        reason: Why there is none, or "".
+    """
+
+    value: Number | date | None
+    n: int
+    reason: str = ""
+
+
+class Bins(NamedTuple):
+    """A histogram: ``counts[i]`` values lie from ``edges[i]`` to below ``edges[i + 1]``.
+
+    The last bin holds its upper edge too.
+    """
+
+    edges: list[Number]
+    counts: list[int]
+
+
+def finite(values: Sequence[Number | None]) -> tuple[list[Number], int, int]:
+    """The finite numbers among ``values``, how many are missing, and how many are infinite."""
+    present = [one for one in values if one is not None]
+    kept = [one for one in present if math.isfinite(one)]
+    return kept, len(values) - len(present), len(present) - len(kept)
+
+
+def total(values: Sequence[Number]) -> Figure:
+    """The sum; of no values it is None. Whole numbers are summed exactly."""
+    if not values:
+        return Figure(None, 0, "no values")
+    try:
+        return Figure(_sum(values), len(values))
+    except OverflowError:
+        return Figure(None, len(values), TOO_LARGE)
+
+
+def _sum(values: Sequence[Number]) -> Number:
+    if all(isinstance(one, int) for one in values):
+        return sum(values)
+    return math.fsum(values)
+
+
+def mean(values: Sequence[Number]) -> Figure:
+    """The arithmetic mean; of equal values exactly that value."""
+    if not values:
+        return Figure(None, 0, "no values")
+    if min(values) == max(values):
+        return Figure(values[0], len(values))
+    try:
+        return Figure(tidy(_sum(values) / len(values)), len(values))
+    except OverflowError:
+        return Figure(None, len(values), TOO_LARGE)
+
+
+def quantile(ordered: Sequence[Number], share: float) -> Number:
+    """The quantile of sorted ``ordered``, linear between neighbours (type 7 of Hyndman & Fan 1996)."""
+    place = (len(ordered) - 1) * share
+    low = int(place)
+    part = place - low
+    if part == 0 or ordered[low] == ordered[low + 1]:
+        return ordered[low]
+    return tidy(ordered[low] * (1 - part) + ordered[low + 1] * part)
+
+
+def median(values: Sequence[Number]) -> Figure:
+    """The median."""
+    if not values:
+        return Figure(None, 0, "no values")
+    return Figure(quantile(sorted(values), 0.5), len(values))
+
+
+def std(values: Sequence[Number]) -> Figure:
+    """The sample standard deviation (divisor n - 1); of equal values exactly 0."""
+    if len(values) < 2:
+        return Figure(None, len(values), "fewer than 2 values")
+    if min(values) == max(values):
+        return Figure(0.0, len(values))
+    deviations = _deviations(values)
+    if deviations is None:
+        return Figure(None, len(values), TOO_LARGE)
+    largest = max(abs(one) for one in deviations)
+    squares = math.fsum((one / largest) ** 2 for one in deviations)
+    return Figure(tidy(largest * math.sqrt(squares / (len(values) - 1))), len(values))
+
+
+def _deviations(values: Sequence[Number]) -> list[float] | None:
+    """Deviations from the mean; None where doubles cannot hold them.
+
+    The smallest value is taken away first: exact for whole numbers, and it saves the digits of
+    numbers that lie far from zero.
+    """
+    smallest = min(values)
+    shifted = [float(one - smallest) for one in values]
+    try:
+        middle = math.fsum(shifted) / len(shifted)
+    except OverflowError:
+        return None
+    return [one - middle for one in shifted] if math.isfinite(middle) else None
+
+
+def pearson(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) -> Figure:
+    """Pearson's r of pairs, rounded to 6 decimals; None for constant columns and for n < 3.
+
+    Args:
+        xs: Finite numbers.
+        ys: As many.
+        names: The columns' names, for the reason.
+    """
+    if reason := _no_correlation(xs, ys, names):
+        return Figure(None, len(xs), reason)
+    from_x, from_y = _deviations(xs), _deviations(ys)
+    if from_x is None or from_y is None:
+        return Figure(None, len(xs), TOO_LARGE)
+    return Figure(_cosine(from_x, from_y), len(xs))
+
+
+def _no_correlation(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) -> str:
+    if not xs:
+        return "no row has both values"
+    if len(xs) < 3:
+        return f"n = {len(xs)}: at least 3 pairs are needed, since 2 always give 1 or -1"
+    for name, values in zip(names, (xs, ys), strict=True):
+        if min(values) == max(values):
+            return f"{name} is constant"
+    return ""
+
+
+def _cosine(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """The cosine between two vectors, each scaled first, so that no square over- or underflows."""
+    largest_x, largest_y = max(map(abs, xs)), max(map(abs, ys))
+    xs = [one / largest_x for one in xs]
+    ys = [one / largest_y for one in ys]
+    products = math.fsum(x * y for x, y in zip(xs, ys, strict=True))
+    lengths = math.sqrt(math.fsum(x * x for x in xs)) * math.sqrt(math.fsum(y * y for y in ys))
+    return round(max(-1.0, min(1.0, products / lengths)), 6) + 0.0  # no "-0.0"
+
+
+def ranks(values: Sequence[Number]) -> list[float]:
+    """Ranks from 1; equal values share the mean of their ranks."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    found = [0.0] * len(values)
+    first = 1
+    for _, tied in groupby(order, key=values.__getitem__):
+        places = list(tied)
+        for place in places:
+            found[place] = first + (len(places) - 1) / 2
+        first += len(places)
+    return found
+
+
+def spearman(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) -> Figure:
+    """Spearman's rho of pairs: Pearson's r of their ranks (Spearman 1904); as ``pearson`` else."""
+    if reason := _no_correlation(xs, ys, names):
+        return Figure(None, len(xs), reason)
+    return Figure(_cosine(*map(_centred, (ranks(xs), ranks(ys)))), len(xs))
+
+
+def _centred(ranked: Sequence[float]) -> list[float]:
+    middle = (len(ranked) + 1) / 2
+    return [one - middle for one in ranked]
+
+
+def bins(values: Sequence[Number], number: int) -> Bins:
+    """Counts in ``number`` bins of equal width; one bin where the values leave room for no more."""
+    if not values:
+        return Bins([], [])
+    low, high = min(values), max(values)
+    edges = [_edge(low, high, place / number) for place in range(number)] + [high]
+    if len(set(edges)) <= number or edges != sorted(edges):
+        return Bins([low, high], [len(values)])
+    counts = [0] * number
+    for one in values:
+        counts[min(bisect_right(edges, one), number) - 1] += 1
+    return Bins([tidy(one) for one in edges], counts)
+
+
+def _edge(low: Number, high: Number, share: float) -> Number:
+    """A point between: weighted, so that the width itself never overflows."""
+    return low if share == 0 else low * (1 - share) + high * share

@@ -1,0 +1,139 @@
+"""The tool `correlate`: Pearson's r or Spearman's rho of two columns, by group if wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from orglab.engine.tools.table.aggregates import Figure, Number, pearson, spearman
+from orglab.engine.tools.table.base import (
+    WHERE,
+    TableTool,
+    arguments_schema,
+    numeric,
+    optional_text,
+    text,
+)
+from orglab.engine.tools.table.column_types import Column, Value
+from orglab.engine.tools.table.table import Table
+from orglab.providers.base import JSON, ToolError
+
+__all__ = ["METHODS", "Correlate", "Pairs", "correlation", "pairs", "two_columns"]
+
+METHODS: Mapping[str, Callable[[Sequence[Number], Sequence[Number], tuple[str, str]], Figure]] = {
+    "pearson": pearson,
+    "spearman": spearman,
+}
+_MOST_GROUPS = 30
+
+
+class Pairs(NamedTuple):
+    """Rows that hold a finite number in both columns; ``infinite``: rows left out for infinity."""
+
+    xs: list[Number]
+    ys: list[Number]
+    infinite: int
+
+
+def pairs(xs: Sequence[Value], ys: Sequence[Value]) -> Pairs:
+    """The complete pairs of two numeric columns."""
+    found: Pairs = Pairs([], [], 0)
+    infinite = 0
+    for x, y in zip(xs, ys, strict=True):
+        if x is None or y is None:
+            continue
+        if math.isfinite(x) and math.isfinite(y):  # type: ignore[arg-type]  # numeric columns
+            found.xs.append(x)  # type: ignore[arg-type]
+            found.ys.append(y)  # type: ignore[arg-type]
+        else:
+            infinite += 1
+    return found._replace(infinite=infinite)
+
+
+def two_columns(table: Table, x: str, y: str) -> tuple[Column, Column]:
+    """Two different numeric columns.
+
+    Raises:
+        ToolError: One is missing or not numeric, or both are the same.
+    """
+    found = numeric(table, x), numeric(table, y)
+    if found[0] is found[1]:
+        raise ToolError(f"`{found[0].name}` with itself: name two different columns")
+    return found
+
+
+def correlation(
+    method: str, columns: tuple[Column, Column], xs: Sequence[Value], ys: Sequence[Value]
+) -> tuple[Figure, int]:
+    """The correlation of two columns' cells, and how many pairs infinity left out.
+
+    Raises:
+        ToolError: There is no such method.
+    """
+    if method not in METHODS:
+        raise ToolError(f"no method `{method}`; methods: {', '.join(METHODS)}")
+    found = pairs(xs, ys)
+    names = (columns[0].name, columns[1].name)
+    return METHODS[method](found.xs, found.ys, names), found.infinite
+
+
+def _shown(figure: Figure, infinite: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"r": figure.value, "n": figure.n}
+    found |= {"reason": figure.reason} if figure.reason else {}
+    return found | ({"infinite": infinite} if infinite else {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlate(TableTool):
+    """The correlation of two numeric columns."""
+
+    description: ClassVar[str] = (
+        "Correlation r of two numeric columns over the n rows that have both; null with a reason "
+        "where a column is constant or n is below 3. With `by`, also for each group."
+    )
+    parameters: ClassVar[Mapping[str, JSON]] = arguments_schema(
+        ["x", "y"],
+        x={"type": "string", "description": "Name of a numeric column."},
+        y={"type": "string", "description": "Name of another numeric column."},
+        method={"enum": list(METHODS), "description": "Default: pearson."},
+        by={"type": "string", "description": "Column whose values are groups."},
+        where=WHERE,
+    )
+
+    def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
+        """The correlation and n, of all rows and of each group."""
+        columns = two_columns(table, text(arguments, "x"), text(arguments, "y"))
+        method = optional_text(arguments, "method") or "pearson"
+        chosen = table.where(optional_text(arguments, "where"))
+        xs, ys = (table.values(one, chosen) for one in columns)
+        found: dict[str, Any] = {"x": columns[0].name, "y": columns[1].name, "method": method}
+        found |= _shown(*correlation(method, columns, xs, ys))
+        by = optional_text(arguments, "by")
+        if by is None:
+            return found
+        keys = table.values(table.column(by), chosen)
+        return found | {"by": table.column(by).name} | _by_group(method, columns, keys, xs, ys)
+
+
+def _by_group(
+    method: str,
+    columns: tuple[Column, Column],
+    keys: Sequence[Value],
+    xs: Sequence[Value],
+    ys: Sequence[Value],
+) -> dict[str, Any]:
+    """Groups with the most pairs first."""
+    cells: dict[Value, tuple[list[Value], list[Value]]] = {}
+    for key, x, y in zip(keys, xs, ys, strict=True):
+        group = cells.setdefault(key, ([], []))
+        group[0].append(x)
+        group[1].append(y)
+    groups = [
+        {"group": key, **_shown(*correlation(method, columns, *group))}
+        for key, group in cells.items()
+    ]
+    groups.sort(key=lambda one: -one["n"])
+    others = len(groups) - _MOST_GROUPS
+    return {"groups": groups[:_MOST_GROUPS]} | ({"others": others} if others > 0 else {})

@@ -1,0 +1,268 @@
+"""What SQL a model may run: one SELECT on `data`, of listed functions, that stays small.
+
+The database is shut off by its settings already (no files, no network, no changes that last). This
+guard comes before them: it reads the statement's tree, and whatever is not on a list is refused.
+The lists hold nothing that reads files, settings or the clock, nothing random, and nothing that
+makes a value much larger than what it was made from: the memory limit does not count the last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from orglab.engine.tools.table.column_types import CellType
+from orglab.engine.tools.table.database import Database, quoted
+from orglab.engine.tools.table.functions import CLOCK, FUNCTIONS, GROWING, INSTEAD, REPLACING, TYPES
+from orglab.providers.base import ToolError
+
+__all__ = ["guarded"]
+
+LONGEST = 4_000
+_MOST_TABLES = 8  # references to `data`, with every CTE counted as often as it is used
+_MOST_GROWING = 12  # arguments of functions that join texts: their product bounds the result
+_MOST_REUSED = 8  # references to names given in the same select list, each copies its expression
+
+_CLASSES = frozenset(
+    {
+        "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION",
+        "CONSTANT", "FUNCTION", "OPERATOR", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY", "TYPE",
+        "WINDOW",
+    }
+)  # fmt: skip
+_NODES = frozenset(
+    {
+        "ASCENDING", "BASE_TABLE", "CTE_NODE", "DECIMAL_TYPE_INFO", "DESCENDING", "DISTINCT_MODIFIER", "EMPTY",
+        "EXPRESSION_LIST", "JOIN", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "ORDER_DEFAULT",
+        "ORDER_MODIFIER", "SELECT_NODE", "SET_OPERATION_NODE", "SUBQUERY",
+    }
+)  # fmt: skip
+_NODE_WORDS = {
+    "RECURSIVE_CTE_NODE": "recursive queries are not allowed",
+    "SHOW_REF": "use the tools `get_schema` and `describe`",
+    "PIVOT": "write the groups with GROUP BY",
+    "TABLE_FUNCTION": "table functions are not allowed; the only table is `data`",
+}
+_NUMERIC = {"BIGINT", "DECIMAL", "DOUBLE", "HUGEINT", "INTEGER", "INTEGER_LITERAL", "NUMERIC"}
+_OPERATORS_REFUSED = {"ARRAY_EXTRACT", "ARRAY_SLICE", "STRUCT_EXTRACT", "ARRAY_CONSTRUCTOR"}
+
+_Tree = Mapping[str, Any]
+
+
+def guarded(sql: str, database: Database, columns: Mapping[str, CellType]) -> str:
+    """``sql``, if it is one SELECT that only reads `data` and stays small.
+
+    Args:
+        sql: What the model wrote.
+        database: The table's.
+        columns: The table's columns by name, with their types.
+
+    Raises:
+        ToolError: It is not; the text says why and what to write instead.
+    """
+    if not sql.strip():
+        raise ToolError("`sql` is empty: write one SELECT on the table `data`")
+    if len(sql) > LONGEST or "\0" in sql:
+        raise ToolError(f"`sql` is too long (at most {LONGEST:,} characters) or holds NUL")
+    statements = database.statements(sql)
+    if len(statements) != 1:
+        raise ToolError(f"{len(statements)} statements: write exactly one SELECT")
+    kind, tree = statements[0]
+    if kind != "SELECT":
+        raise ToolError(f"{kind} is not allowed: only one SELECT (or WITH … SELECT) on `data`")
+    try:
+        _Guard({name.lower(): kind for name, kind in columns.items()}).look(json.loads(tree))
+    except RecursionError:
+        raise ToolError("`sql` is nested too deep: write it flatter") from None
+    return sql
+
+
+class _Guard:
+    """Looks at every part of a statement's tree."""
+
+    def __init__(self, columns: Mapping[str, CellType]) -> None:
+        self._columns = columns
+        self._made: set[str] = set()
+        self._growing = 0
+
+    def look(self, tree: _Tree) -> None:
+        if tree.get("error"):
+            raise ToolError(str(tree.get("error_message", "this SELECT cannot be read")))
+        statements = tree["statements"]
+        self._made = {str(one["alias"]).lower() for one in _parts(statements) if one.get("alias")}
+        for part in _parts(statements):
+            self._part(part)
+        if self._growing > _MOST_GROWING:
+            raise ToolError(f"more than {_MOST_GROWING} texts are joined or replaced: do less")
+        if _tables(statements, {}) > _MOST_TABLES:
+            raise ToolError(f"`data` is read more than {_MOST_TABLES} times: write less")
+
+    def _part(self, part: _Tree) -> None:
+        sort, kind = part.get("class"), part.get("type")
+        if isinstance(sort, str):
+            self._expression(sort, str(kind), part)
+        elif isinstance(kind, str) and kind not in _NODES:
+            raise ToolError(_NODE_WORDS.get(kind, f"{kind} is not allowed"))
+        if part.get("sample"):
+            raise ToolError("samples are not allowed: the same call must give the same result")
+        if "select_list" in part:
+            _refuse_reuse(part["select_list"])
+
+    def _expression(self, sort: str, kind: str, part: _Tree) -> None:
+        if sort not in _CLASSES or kind in _OPERATORS_REFUSED:
+            raise ToolError(f"{kind.lower().replace('_', ' ')} is not allowed in `sql`")
+        if "function_name" in part:
+            self._function(part)
+        elif sort == "TYPE" or "cast_type" in part:
+            _refuse_type(part)
+        elif sort == "COLUMN_REF":
+            self._column(part["column_names"])
+        elif kind.startswith("COMPARE_"):
+            self._comparison(part)
+
+    def _function(self, part: _Tree) -> None:
+        name = str(part["function_name"]).lower()
+        if name not in FUNCTIONS or part.get("schema") or part.get("catalog"):
+            hint = INSTEAD.get(name, "")
+            raise ToolError(f"the function `{name}` is not allowed" + (f": {hint}" if hint else ""))
+        if name in GROWING:
+            self._growing += max(2, len(_arguments(part)))
+        if name in REPLACING:
+            _refuse_growth(name, _arguments(part))
+            self._growing += name == "regexp_replace"
+
+    def _comparison(self, part: _Tree) -> None:
+        """Refuses a text beside a number: the database would round texts, or fail at the first word."""
+        sides = [part[key] for key in ("left", "right", "input", "lower", "upper") if key in part]
+        sides += part.get("children", [])
+        texts = [name for side in sides if (name := self._of(side, "text"))]
+        numbers = [_number_of(side) or self._of(side, "integer", "number") for side in sides]
+        number = next(filter(None, numbers), None)
+        if texts and number:
+            name = quoted(texts[0])
+            raise ToolError(
+                f"the column {name} is text, and {number} is a number: compare it with a text in "
+                f"single quotes, or write TRY_CAST({name} AS DOUBLE), which is NULL for what is no number"
+            )
+
+    def _of(self, side: _Tree, *kinds: CellType) -> str | None:
+        """The column's name, where ``side`` is a bare column of the table of one of these types."""
+        if side.get("class") != "COLUMN_REF":
+            return None
+        name = str(side["column_names"][-1])
+        of_table = name.lower() not in self._made  # else it may be one that the query made
+        return name if of_table and self._columns.get(name.lower()) in kinds else None
+
+    def _column(self, names: Sequence[str]) -> None:
+        name = names[-1].lower()
+        if name in CLOCK and name not in self._columns:
+            raise ToolError(f"`{name}` is not allowed: {INSTEAD['now']}")
+
+
+def _parts(tree: object) -> Iterator[_Tree]:
+    """Every mapping in ``tree``, outer ones first."""
+    waiting = [tree]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _arguments(part: _Tree) -> list[_Tree]:
+    """The arguments of a function; newer databases wrap each with its name."""
+    found = part.get("arguments", part.get("children", []))
+    return [one.get("expression", one) for one in found]
+
+
+def _text_of(part: _Tree) -> str | None:
+    """The text of a constant, else None."""
+    if part.get("class") != "CONSTANT":
+        return None
+    literal = part.get("literal", part.get("value"))
+    text = literal.get("text", literal.get("value")) if isinstance(literal, dict) else literal
+    return text if isinstance(text, str) else None
+
+
+def _number_of(part: _Tree) -> str | None:
+    """A constant number as it is written, else None."""
+    if part.get("class") != "CONSTANT":
+        return None
+    literal = part.get("literal")
+    if isinstance(literal, dict):
+        return str(literal.get("text")) if literal.get("kind") in _NUMERIC else None
+    value = part.get("value")  # as older databases write it
+    kind = (value.get("type") or {}).get("id") if isinstance(value, dict) else None
+    return str(value["value"]) if isinstance(value, dict) and kind in _NUMERIC else None
+
+
+def _refuse_growth(name: str, arguments: Sequence[_Tree]) -> None:
+    """A replacement must be a constant, no longer than what it replaces."""
+    old, new = (_text_of(one) for one in arguments[1:3]) if len(arguments) > 2 else (None, None)
+    room = 1 if name == "regexp_replace" else len(old or "")
+    if new is None or old is None or len(new) > room:
+        raise ToolError(
+            f"`{name}` is allowed only with constant texts, the new one not longer than "
+            + ("one character" if name == "regexp_replace" else "the old one")
+        )
+
+
+def _refuse_type(part: _Tree) -> None:
+    name = part.get("type_name")
+    if name is None:  # as older databases write it: a cast holds its type's id
+        name = part["cast_type"].get("id", "")
+    if str(name).upper() not in TYPES:
+        raise ToolError(f"the type {name} is not allowed; allowed: {', '.join(sorted(TYPES))}")
+
+
+def _refuse_reuse(items: Sequence[_Tree]) -> None:
+    given: set[str] = set()
+    reused = 0
+    for item in items:
+        for part in _parts(item):
+            reused += (
+                part.get("class") == "COLUMN_REF" and part["column_names"][-1].lower() in given
+            )
+        if item.get("alias"):
+            given.add(item["alias"].lower())
+    if reused > _MOST_REUSED:
+        raise ToolError("too many columns of the SELECT are made from one another: nest it instead")
+
+
+def _tables(tree: object, known: Mapping[str, int]) -> int:
+    """How often the tree reads `data`, a CTE counted as often as it is used.
+
+    Raises:
+        ToolError: It reads another table.
+    """
+    if isinstance(tree, list):
+        return sum(_tables(one, known) for one in tree)
+    if not isinstance(tree, dict):
+        return 0
+    if tree.get("type") == "BASE_TABLE":
+        return _table(tree, known)
+    if ctes := (tree.get("cte_map") or {}).get("map"):
+        known = _with_ctes(ctes, known)
+    return sum(_tables(one, known) for key, one in tree.items() if key != "cte_map")
+
+
+def _table(tree: _Tree, known: Mapping[str, int]) -> int:
+    name = str(tree["table_name"]).lower()
+    if not (tree.get("schema_name") or tree.get("catalog_name")):
+        if name in known:
+            return known[name]
+        if name == "data":
+            return 1
+    raise ToolError(f"no table `{tree['table_name']}`: the only table is `data`")
+
+
+def _with_ctes(ctes: Sequence[_Tree], known: Mapping[str, int]) -> Mapping[str, int]:
+    found = dict(known)
+    for one in ctes:
+        value = one["value"]
+        # a CTE of constants reads nothing, but copies of it are work all the same
+        found[str(one["key"]).lower()] = max(1, _tables(value, found))
+    return found

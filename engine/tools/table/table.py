@@ -1,0 +1,204 @@
+"""A table, loaded once and shared by all runs: typed columns, and a database for conditions."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from orglab.engine.tools.table.column_lookup import find_column
+from orglab.engine.tools.table.column_types import (
+    CellType,
+    Column,
+    Reader,
+    Value,
+    make_column,
+    read_text,
+    read_value,
+)
+from orglab.engine.tools.table.database import Database
+from orglab.engine.tools.table.readers import Rows, TableError, csv_rows, decode
+from orglab.engine.tools.table.records_file import jsonl_rows, parquet_rows
+from orglab.engine.tools.table.where_filter import condition
+
+__all__ = ["Form", "Table", "load_table", "loaded"]
+
+LARGEST_FILE = 256 * 2**20  # bytes; a larger table belongs into a database of its own
+_T = TypeVar("_T")
+
+_MOST_TABLES = 32  # kept in memory; the one unused longest goes first
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """How a file is written: what its author declares of it.
+
+    Attributes:
+        encoding: The text's encoding; None: UTF-8.
+        separator: Between cells; None: a comma (a tab in ``.tsv``), refused if it looks otherwise.
+        decimal: The decimal mark.
+        missing: Texts that mean missing, beside the empty cell.
+        columns: Declared types by column name, as sorted pairs.
+    """
+
+    encoding: str | None = None
+    separator: str | None = None
+    decimal: str = "."
+    missing: tuple[str, ...] = ()
+    columns: tuple[tuple[str, CellType], ...] = ()
+
+
+class Table:
+    """A table, immutable. ``columns`` are in the file's order, by name."""
+
+    def __init__(self, columns: Sequence[Column], rows: int, notes: Sequence[str]) -> None:
+        self.columns: Mapping[str, Column] = {one.name: one for one in columns}
+        self.rows = rows
+        self.notes = (*notes, *(note for one in columns for note in one.notes))
+        self._database: Database | None = None
+        self._kept: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def cells(self) -> int:
+        """Rows times columns: how large it is."""
+        return self.rows * len(self.columns)
+
+    @property
+    def filled(self) -> bool:
+        """Its database is there already: the first to ask waits until it is filled."""
+        return self._database is not None
+
+    @property
+    def database(self) -> Database:
+        """Its database, filled when it is first asked."""
+        with self._lock:
+            if self._database is None:
+                self._database = Database(tuple(self.columns.values()))
+            return self._database
+
+    def once(self, key: str, compute: Callable[[], _T]) -> _T:
+        """What ``compute`` gives, kept under ``key``: nothing of a table ever changes."""
+        if key not in self._kept:
+            self._kept[key] = compute()
+        return cast("_T", self._kept[key])
+
+    def column(self, name: str) -> Column:
+        """The column called ``name``.
+
+        Raises:
+            ToolError: There is none.
+        """
+        return find_column(self.columns, name)
+
+    def where(self, text: str | None) -> Sequence[bool] | None:
+        """Which rows the condition ``text`` holds for; None: all.
+
+        Raises:
+            ToolError: It is no condition on this table.
+        """
+        if text is None:
+            return None
+        sql = f"SELECT {condition(text, self.columns)} FROM data"  # noqa: S608 - our own SQL
+        return [one[0] for one in self.database.ask(sql).rows]
+
+    def values(self, column: Column, chosen: Iterable[bool] | None) -> Sequence[Value]:
+        """The cells of ``column`` in the rows that were chosen."""
+        return column.values if chosen is None else tuple(compress(column.values, chosen))
+
+
+class _Key(NamedTuple):
+    path: Path
+    form: Form
+    size: int
+    modified: int
+    changed: int
+    node: int
+
+
+_tables: OrderedDict[_Key, Table] = OrderedDict()
+_locks: dict[tuple[Path, Form], threading.Lock] = {}
+_guard = threading.Lock()
+
+
+def _key(path: Path, form: Form) -> _Key:
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise TableError(f"{path.name}: {(error.strerror or 'unreadable').lower()}") from None
+    return _Key(path, form, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+
+
+def loaded(path: Path, form: Form) -> Table | None:
+    """The table if it is in memory and its file has not changed since; else None.
+
+    Raises:
+        TableError: The file is not there.
+    """
+    key = _key(path, form)
+    with _guard:
+        if key in _tables:
+            _tables.move_to_end(key)
+        return _tables.get(key)
+
+
+def load_table(path: Path, form: Form) -> Table:
+    """The table in ``path``, an absolute path; read once, however many threads ask.
+
+    Raises:
+        TableError: It cannot be read rightly.
+    """
+    with _guard:
+        lock = _locks.setdefault((path, form), threading.Lock())
+    with lock:
+        key = _key(path, form)
+        if table := loaded(path, form):
+            return table
+        table = _read(path, form)
+        with _guard:
+            _tables[key] = table
+            while len(_tables) > _MOST_TABLES:
+                _tables.popitem(last=False)
+        return table
+
+
+def _read(path: Path, form: Form) -> Table:
+    try:
+        rows, read = _rows(path, form)
+        return _table(rows, read, form)
+    except TableError as error:
+        raise TableError(f"{path.name}: {error}") from None
+
+
+def _rows(path: Path, form: Form) -> tuple[Rows, Reader]:
+    ending = path.suffix.lower()
+    if path.stat().st_size > LARGEST_FILE:
+        raise TableError(f"larger than {LARGEST_FILE // 2**20} MiB, more than a tool can hold")
+    if ending in (".csv", ".tsv"):
+        separator = form.separator or ("\t" if ending == ".tsv" else None)
+        text = decode(path.read_bytes(), form.encoding)
+        return csv_rows(text, separator), read_text(form.decimal, form.missing)
+    if ending in (".jsonl", ".ndjson"):
+        return jsonl_rows(decode(path.read_bytes(), form.encoding)), read_value
+    if ending == ".parquet":
+        return parquet_rows(path), read_value
+    raise TableError(f"a table is a .csv, .tsv, .jsonl or .parquet file, not `{ending}`")
+
+
+def _table(rows: Rows, read: Reader, form: Form) -> Table:
+    declared: dict[str, CellType] = dict(form.columns)
+    if strange := declared.keys() - set(rows.names):
+        raise TableError(
+            f"`columns:` declares {', '.join(f'`{one}`' for one in sorted(strange))}, which the "
+            f"file has not; it has {', '.join(f'`{one}`' for one in rows.names[:40])}"
+        )
+    cells: Sequence[Sequence[Any]] = list(zip(*rows.cells, strict=True)) or [() for _ in rows.names]
+    columns = [
+        make_column(name, column, read, declared=declared.get(name), lines=rows.lines)
+        for name, column in zip(rows.names, cells, strict=True)
+    ]
+    return Table(columns, len(rows.cells), rows.notes)

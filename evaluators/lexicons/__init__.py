@@ -1,3 +1,0 @@
-"""Word lists, as data."""
-
-__all__: list[str] = []

@@ -1,0 +1,124 @@
+"""Are the claims that an output lists supported?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+from orglab.evaluators.base import (
+    JSON,
+    Context,
+    EvaluationError,
+    Output,
+    OutputEvaluator,
+    RunRecord,
+    Scale,
+    Score,
+)
+from orglab.evaluators.structured.field_path import ABSENT, look_up
+from orglab.evaluators.structured.table import listed, structured
+
+__all__ = ["ClaimsVerified"]
+
+_SHOWN = 10
+
+
+class _Claim(NamedTuple):
+    text: str
+    verdict: JSON
+    supported: bool
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimsVerified(OutputEvaluator):
+    """The share of an output's claims that it calls supported; passes where all are.
+
+    It reads verdicts that a role wrote down, such as a critic's, and does not verify again. The
+    reason lists the claims that are not supported, for whoever must mend them.
+
+    Attributes:
+        field: The field with the list of claims.
+        claim: Where a claim's text stands in an item.
+        verdict: Where its verdict stands in an item.
+        supported: Verdicts that mean supported, whatever their capitals; true does too.
+        because: Where the reason of a verdict stands, if it does.
+        at_least: Claims there must be; with fewer it does not pass. With 0 an empty list passes.
+    """
+
+    scale: ClassVar[Scale] = "ratio"
+
+    field: str = "claims"
+    claim: str = "claim"
+    verdict: str = "verdict"
+    supported: Sequence[str] = ("supported",)
+    because: str = "reason"
+    at_least: int = 1
+
+    def __post_init__(self) -> None:
+        if self.at_least < 0:
+            raise ValueError("at_least must not be negative")
+
+    async def look(
+        self,
+        output: Output,
+        context: Context,  # noqa: ARG002 - the port's signature
+    ) -> Score:
+        """Counts the verdicts."""
+        items = listed(structured(output, self.field), self.field)
+        claims = [self._read(number, item) for number, item in enumerate(items)]
+        open_claims = [each for each in claims if not each.supported]
+        wrong = [_told(each) for each in open_claims[:_SHOWN]]
+        if len(open_claims) > _SHOWN:
+            wrong.append(f"and {len(open_claims) - _SHOWN} more")
+        if len(claims) < self.at_least:
+            wrong.append(f"{len(claims)} claims, at least {self.at_least} asked for")
+        value = 1 - len(open_claims) / len(claims) if claims else None
+        reason = "; ".join(wrong) or ("" if claims else "the output lists no claims")
+        detail = {
+            "claims": len(claims),
+            "unsupported": [{"claim": each.text, "verdict": each.verdict} for each in open_claims],
+        }
+        return self.score(value, reason, passed=not wrong, detail=detail)
+
+    async def check(self, output: Output, context: Context) -> Score:
+        """As any check; too few claims never pass, and none pass where none are asked for."""
+        score = await super().check(output, context)
+        given = score.detail["claims"]
+        if given >= max(1, self.at_least):
+            return score
+        return replace(score, passed=given >= self.at_least)
+
+    async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
+        """The share, and how many claims are not supported."""
+        (score,) = await super().evaluate(run, context)
+        unsupported = score.detail.get("unsupported")
+        count = None if unsupported is None else len(unsupported)
+        reason = score.reason if count is None else ""
+        name = f"{score.name}.unsupported"
+        return [score, Score(name=name, value=count, scale="count", reason=reason)]
+
+    def _read(self, number: int, item: JSON) -> _Claim:
+        place = f"{self.field}[{number}]"
+        if not isinstance(item, Mapping):
+            raise EvaluationError(f"{place} is no item with {self.claim!r} and {self.verdict!r}")
+        verdict = look_up(item, self.verdict)
+        if verdict is ABSENT:
+            raise EvaluationError(f"{place} has no {self.verdict!r}: ask for it in the schema")
+        text, why = (look_up(item, path) for path in (self.claim, self.because))
+        return _Claim(
+            text=text if isinstance(text, str) else place,
+            verdict=verdict,
+            supported=verdict is True or _plain(verdict) in map(_plain, self.supported),
+            why=why if isinstance(why, str) else "",
+        )
+
+
+def _plain(verdict: JSON) -> str:
+    return verdict.strip().casefold() if isinstance(verdict, str) else ""
+
+
+def _told(claim: _Claim) -> str:
+    verdict = claim.verdict if isinstance(claim.verdict, str) else "not supported"
+    return f"{verdict}: {claim.text!r}" + (f" ({claim.why})" if claim.why else "")

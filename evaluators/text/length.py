@@ -1,0 +1,51 @@
+"""How long an output is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import regex
+
+from orglab.evaluators.base import Context, Output, OutputEvaluator, Scale, Score
+from orglab.evaluators.structured.field_path import text_at
+from orglab.evaluators.text.normalize import fold, sentences, words
+
+__all__ = ["Length"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Length(OutputEvaluator):
+    """Words, characters or sentences of the output, after normalisation.
+
+    Attributes:
+        unit: What is counted. A character is what a reader sees as one.
+        field: Look at this field of a structured output alone.
+    """
+
+    scale: ClassVar[Scale] = "count"
+
+    unit: Literal["words", "characters", "sentences"] = "words"
+    field: str | None = None
+
+    def score_name(self) -> str:
+        """``words``, ``characters`` or ``sentences``."""
+        return self.unit
+
+    async def look(
+        self,
+        output: Output,
+        context: Context,  # noqa: ARG002 - the port's signature
+    ) -> Score:
+        """Counts."""
+        held = text_at(output, self.field)
+        if held is None:
+            return self.score(None, f"the output has no field {self.field!r}")
+        return self.score(self._count(held))
+
+    def _count(self, text: str) -> int:
+        if self.unit == "words":
+            return len(words(text))
+        if self.unit == "sentences":
+            return len(sentences(text))
+        return len(regex.findall(r"\X", fold(text)))

@@ -1,0 +1,91 @@
+"""How much of a draft stands in the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+from orglab.evaluators.base import Context, Evaluator, RunRecord, Score
+from orglab.evaluators.process.drafts import draft_detail, draft_name, drafting, no_field
+from orglab.evaluators.structured.field_path import text_at
+from orglab.evaluators.text.normalize import fold_case, words
+
+__all__ = ["KeptShare", "common_words", "kept_share"]
+
+
+def common_words(old: Sequence[str], new: Sequence[str]) -> int:
+    """The length of the longest common subsequence of two lists of words.
+
+    Bit-parallel, a machine word for many words at once (Hyyrö 2004): milliseconds for texts of
+    thousands of words.
+    """
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    old, new = old[start:], new[start:]
+    places: dict[str, int] = {}
+    for place, word in enumerate(old):
+        places[word] = places.get(word, 0) | 1 << place
+    everywhere = (1 << len(old)) - 1
+    free = everywhere  # a bit falls where the subsequence grows
+    for word in new:
+        if word in places:
+            met = free & places[word]
+            free = ((free + met) | (free - met)) & everywhere
+    return start + len(old) - free.bit_count()
+
+
+def kept_share(old: str, new: str) -> float | None:
+    """The share of the words of ``old`` that stand in ``new`` in the same order; None: no words.
+
+    Texts are normalised; capitals do not matter.
+    """
+    before, after = words(fold_case(old)), words(fold_case(new))
+    return common_words(before, after) / len(before) if before else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptShare(Evaluator):
+    """The share of each draft that its successor keeps, and the mean of these.
+
+    ``kept_share@2`` compares the second draft with the first.
+
+    Attributes:
+        role: Whose drafts (a role or one copy); default: the copy that wrote the answer.
+        field: Look at this field of a structured output alone.
+    """
+
+    role: str | None = None
+    field: str | None = None
+
+    async def evaluate(
+        self,
+        run: RunRecord,
+        context: Context,  # noqa: ARG002 - the port's signature
+    ) -> Sequence[Score]:
+        """The mean, then each pair of successive drafts; missing where there is no second one."""
+        each = list(self._pairs(run))
+        values = [score.value for score in each if isinstance(score.value, float)]
+        if not values:
+            return [_score("kept_share", None, each[0].reason), *each]
+        return [_score("kept_share", fmean(values), pairs=len(values)), *each]
+
+    def _pairs(self, run: RunRecord) -> Iterator[Score]:
+        found = drafting(run, self.role)
+        if len(found.drafts) < 2:
+            yield _score(draft_name("kept_share", 2), None, found.missing(2))
+        for number, (old, new) in enumerate(pairwise(found.drafts), 2):
+            before, after = text_at(old, self.field), text_at(new, self.field)
+            name, detail = draft_name("kept_share", number), draft_detail(run, new)
+            if before is None or after is None:
+                yield _score(name, None, no_field(self.field), **detail)
+                continue
+            share = kept_share(before, after)
+            reason = "" if share is not None else "the draft before has no words"
+            yield _score(name, share, reason, **detail)
+
+
+def _score(name: str, value: float | None, reason: str = "", **detail: object) -> Score:
+    return Score(name=name, value=value, scale="ratio", reason=reason, detail=detail)

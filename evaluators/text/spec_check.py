@@ -1,0 +1,213 @@
+"""Does an output name the specifications of a listing, exactly?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from orglab.evaluators.base import (
+    JSON,
+    Context,
+    EvaluationError,
+    Output,
+    OutputEvaluator,
+    RunRecord,
+    Scale,
+    Score,
+    standing_output,
+)
+from orglab.evaluators.process.drafts import no_field
+from orglab.evaluators.structured.field_path import nearest, text_at
+from orglab.evaluators.text.hardware import KEY, PARTS, Variant, by_pattern, variants
+from orglab.evaluators.text.normalize import find_phrase, fold, fold_case
+from orglab.evaluators.text.pattern import compile_pattern, find_all
+
+__all__ = ["SpecCheck"]
+
+_NAMES = ("", ".precision", ".recall", ".pattern")
+_SHOWN = 10
+
+
+class _Checked(NamedTuple):
+    """What a text says of a listing.
+
+    Attributes:
+        claims: How many variants it names.
+        wrong: Those that the listing has not, in words.
+        named: The specifications that it names exactly.
+        left_out: The others.
+        loose: The loose form: each part of it, and whether it was found.
+    """
+
+    claims: int
+    wrong: Sequence[str]
+    named: Sequence[str]
+    left_out: Sequence[str]
+    loose: Mapping[str, bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecCheck(OutputEvaluator):
+    """Exact variants in the output that the listing has not; passes with none.
+
+    Attributes:
+        file: The listings, JSON lines.
+        id: The listing's id.
+        key: The field of listings that holds their ids.
+        specs: The field that holds the specifications by name.
+        parts: Look at these parts alone; default all of ``hardware.PARTS`` and of ``patterns``.
+        patterns: More parts: a regular expression that finds each part's variants.
+        field: Look at this field of a structured output alone.
+    """
+
+    scale: ClassVar[Scale] = "count"
+
+    file: Path
+    id: str
+    key: str = "id"
+    specs: str = "specs"
+    parts: Sequence[str] = ()
+    patterns: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    field: str | None = None
+
+    def __post_init__(self) -> None:
+        for pattern in self.patterns.values():
+            compile_pattern(pattern, ignore_case=True)
+        known = [*PARTS, *self.patterns]
+        for part in self.parts:
+            if part not in known:
+                close = nearest(part, known)
+                hint = f"did you mean {close!r}?" if close else f"known are: {', '.join(known)}"
+                raise ValueError(f"parts: {part!r} is not known; {hint}")
+
+    async def look(self, output: Output, context: Context) -> Score:
+        """Counts the variants that the listing has not."""
+        return (await self._scores(output, context))[0]
+
+    async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
+        """That count, precision, recall, and the loose form by pattern."""
+        (first,) = await super().evaluate(run, context)
+        output = standing_output(run, self.role)
+        if isinstance(output, str):
+            return [first, *self._missing(output)[1:]]
+        return [first, *(await self._scores(output, context))[1:]]
+
+    def _missing(self, reason: str) -> list[Score]:
+        scales: Sequence[Scale] = ("count", "ratio", "ratio", "ratio")
+        return [
+            Score(name=f"spec_check{name}", value=None, scale=scale, reason=reason)
+            for name, scale in zip(_NAMES, scales, strict=True)
+        ]
+
+    async def _scores(self, output: Output, context: Context) -> list[Score]:
+        text = text_at(output, self.field)
+        if text is None:
+            return self._missing(no_field(self.field))
+        checked = await self._checked(text, await self._listing(context))
+        right, specs = (
+            checked.claims - len(checked.wrong),
+            len(checked.named) + len(checked.left_out),
+        )
+        found = [part for part, there in checked.loose.items() if there]
+        detail = {"claims": checked.claims, "wrong": list(checked.wrong)}
+        return [
+            self.score(
+                len(checked.wrong),
+                "; ".join(checked.wrong[:_SHOWN]),
+                passed=not checked.wrong,
+                detail=detail,
+            ),
+            _share("precision", right, checked.claims, "it names no specification", **detail),
+            _share(
+                "recall",
+                len(checked.named),
+                specs,
+                "the listing has no specifications",
+                left_out=list(checked.left_out),
+            ),
+            _share(
+                "pattern",
+                len(found),
+                len(checked.loose),
+                "the listing tells none of the four",
+                not_found=[part for part in checked.loose if part not in found],
+            ),
+        ]
+
+    async def _listing(self, context: Context) -> dict[str, str]:
+        """The specifications of the listing by name.
+
+        Raises:
+            EvaluationError: There is no such listing, or it has no specifications.
+        """
+        settings = {"file": str(self.file), "id": self.key, "show": [self.specs]}
+        found = await context.tool("get_record", settings)(id=self.id)
+        specs = found["record"].get(self.specs)
+        if not isinstance(specs, Mapping):
+            raise EvaluationError(f"{self.id}: the field {self.specs!r} holds no specifications")
+        return {
+            str(name): ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            for name, value in specs.items()
+            if value is not None
+        }
+
+    async def _checked(self, text: str, specs: Mapping[str, str]) -> _Checked:
+        wrong: list[str] = []
+        claims, read = 0, dict.fromkeys(specs, False)
+        named = dict.fromkeys(specs, True)
+        lines = {name: f"{name.replace('_', ' ')}: {value}" for name, value in specs.items()}
+        for part in self.parts or (*PARTS, *self.patterns):
+            said = await self._variants(part, text)
+            listed = {
+                name: await self._variants(part, line, listing=True) for name, line in lines.items()
+            }
+            have = [each for held in listed.values() for each in held]
+            claims += len(said)
+            wrong += [_wrong(part, each, have) for each in said if not _among(each, have)]
+            if part in KEY or part in self.patterns:
+                for name, held in listed.items():
+                    read[name] = read[name] or bool(held)
+                    named[name] = named[name] and all(_among(each, said) for each in held)
+        for name, value in specs.items():
+            if not read[name]:
+                named[name] = _stands(value, text)
+        return _Checked(
+            claims=claims,
+            wrong=wrong,
+            named=[name for name in specs if named[name]],
+            left_out=[name for name in specs if not named[name]],
+            loose=dict(by_pattern(text, "\n".join(lines.values()))),
+        )
+
+    async def _variants(self, part: str, text: str, *, listing: bool = False) -> list[Variant]:
+        if part not in self.patterns:
+            return variants(text, PARTS[part], listing=listing)
+        found = await find_all(self.patterns[part], text, ignore_case=True)
+        names = dict.fromkeys(fold_case(fold(each)) for each in found)
+        return [Variant(name=name) for name in names]
+
+
+def _among(variant: Variant, others: Sequence[Variant]) -> bool:
+    return any(variant.fits(other) for other in others)
+
+
+def _wrong(part: str, variant: Variant, have: Sequence[Variant]) -> str:
+    listed = ", ".join(each.name for each in have) or "the listing tells none"
+    return f"{part}: {variant.name} is not in the listing ({listed})"
+
+
+def _stands(value: str, text: str) -> bool:
+    """A specification that no pattern reads must stand as the listing gives it."""
+    phrase, held = fold_case(fold(value)), fold_case(fold(text))
+    return find_phrase(held, phrase, whole_words=True) > 0
+
+
+def _share(name: str, part: int, whole: int, missing: str, **detail: JSON) -> Score:
+    value = part / whole if whole else None
+    reason = "" if whole else missing
+    return Score(
+        name=f"spec_check.{name}", value=value, scale="ratio", reason=reason, detail=detail
+    )

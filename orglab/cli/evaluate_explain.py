@@ -1,0 +1,161 @@
+"""``orglab evaluate`` and ``orglab explain-call``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from orglab.cli.interrupt import BUDGET_REACHED, at_the_budget, stop_on_interrupt
+from orglab.cli.options import Cache, MaxCost, Trust
+from orglab.cli.progress import paused
+from orglab.engine.run.engine import Unit
+from orglab.engine.spec.model import EvaluatorUse
+from orglab.engine.study.batch.budget import Budget
+from orglab.engine.study.batch.preflight import unbounded_uses
+from orglab.engine.study.batch.runner import budget_of, unbounded_words
+from orglab.engine.study.evaluate.rescore import evaluate_again, evaluators_of, roles_of
+from orglab.engine.study.plan.cache_miss import Part, explain_call, explain_kept
+from orglab.providers.human.terminal import paused_by
+from orglab.results.display.summary import summary
+from orglab.results.plain import visible
+from orglab.results.records import CallRecord
+from orglab.results.store.reader import Reader
+from orglab.results.store.response_cache import kept_calls_file
+from orglab.results.store.store import Store
+
+__all__ = ["evaluate", "explain"]
+
+
+def evaluate(
+    folder: Annotated[Path, typer.Argument(help="A study's folder.")],
+    with_: Annotated[
+        Path, typer.Option("--with", help="A document with `evaluators`: a list, or any spec.")
+    ],
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Measure again what was measured before.")
+    ] = False,
+    max_cost: MaxCost = None,
+    cache: Cache = True,
+    trust: Trust = False,
+) -> None:
+    """Scores stored runs, without running them again; judges' replies are kept like all others."""
+    Reader(folder).close()  # says so where there is no study, and makes none
+    console = Console()
+    store = Store(folder)
+    try:
+        sample = _sample(store)
+        uses = evaluators_of(with_, roles_of(store), sample, trust=trust)
+        budget = _budget(max_cost, store, uses, sample, with_.parent)
+        work = _evaluate(store, uses, with_.parent, anew, console, cache, trust, budget)
+        looked, ended = asyncio.run(work)
+    finally:
+        store.close()
+    console.print(summary([folder]))
+    words = "1 evaluator" if len(uses) == 1 else f"{len(uses)} evaluators"
+    typer.echo(f"{looked} of {ended} ended runs looked at with {words}.")
+    if budget is not None and budget.reached:
+        typer.echo(at_the_budget(budget))
+        raise typer.Exit(BUDGET_REACHED)
+    if looked < ended:
+        typer.echo("Interrupted: every reply is kept; the same command goes on from here.")
+        raise typer.Exit(1)
+
+
+def _budget(
+    limit: float | None, store: Store, uses: Sequence[EvaluatorUse], sample: Unit, folder: Path
+) -> Budget | None:
+    """The study's money, of which its runs have spent a part."""
+    if limit is not None and (judges := unbounded_uses(uses, sample, folder.resolve())):
+        raise ValueError(unbounded_words(judges))
+    return budget_of(limit, store)
+
+
+def _sample(store: Store) -> Unit:
+    """A unit of the study, to try evaluators on."""
+    for row in store.runs():
+        inputs, extra = store.inputs(row.run)
+        return Unit(id=row.unit, inputs=inputs, extra=extra)
+    raise ValueError(f"{store.path} holds no runs")
+
+
+async def _evaluate(
+    store: Store,
+    uses: Sequence[EvaluatorUse],
+    folder: Path,
+    anew: bool,
+    console: Console,
+    cache: bool,
+    trust: bool,
+    budget: Budget | None,
+) -> tuple[int, int]:
+    stop = stop_on_interrupt(console)
+    ended = sum(status != "running" for status in store.statuses().values())
+    with (
+        Progress(console=console, transient=True, disable=not console.is_terminal) as bar,
+        paused_by(partial(paused, bar)),
+    ):
+        task = bar.add_task("runs", total=ended)
+        looked = await evaluate_again(
+            store,
+            uses,
+            folder=folder,
+            anew=anew,
+            progress=lambda done, _: bar.update(task, completed=done),
+            stop=stop,
+            kept=kept_calls_file(store.path.parent) if cache else None,
+            tell=lambda words: console.print(visible(words), markup=False, highlight=False),
+            trust=trust,
+            budget=budget,
+        )
+    return looked, ended
+
+
+def explain(
+    folder: Annotated[Path, typer.Argument(help="A study's folder.")],
+    run: Annotated[str, typer.Argument(help="A run: the first characters of its id.")],
+    position: Annotated[str, typer.Argument(help="A call's position, such as 3.turn.0.0.")],
+) -> None:
+    """Shows which part of a call differs from the nearest stored call: why it was made."""
+    console = Console()
+    with Reader(folder) as reader:
+        found = explain_call(reader, run, position)
+        try:
+            kept = explain_kept(reader, run, position, kept_calls_file(reader.path.parent))
+        except ValueError as unread:  # a broken file of kept calls stops nothing
+            kept = None
+            _say(console, str(unread))
+    call = found.call
+    _say(console, f"{call.copy}, {call.purpose} {call.visit}, identity {call.identity}")
+    _say(console, _origin(found.call))
+    if found.other is None:
+        console.print("No other call of this role is stored here.")
+    else:
+        _say(console, f"nearest: run {found.other_run[:8]}, {found.other.position}")
+        _say_parts(console, found.parts)
+    if kept is not None:
+        other = kept.other
+        _say(console, f"nearest of other studies: {other.study}, paid for {other.paid}")
+        _say_parts(console, kept.parts)
+
+
+def _origin(call: CallRecord) -> str:
+    """Who paid for the reply."""
+    if call.kept:
+        return f"not paid here: taken from the study {call.kept['study']}, {call.kept['paid']}"
+    return "paid here" if call.paid else "not paid: taken from another run of this study"
+
+
+def _say_parts(console: Console, parts: Sequence[Part]) -> None:
+    for part in parts:
+        _say(console, f"{'=' if part.same else '≠'} {part.name} {part.change}".rstrip())
+
+
+def _say(console: Console, words: str) -> None:
+    console.print(visible(words), markup=False, highlight=False)

@@ -1,0 +1,220 @@
+"""``orglab run``."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from orglab.cli.interrupt import BUDGET_REACHED, at_the_budget, stop_on_interrupt
+from orglab.cli.options import MOST_SEED, Cache, MaxCost, Trust
+from orglab.cli.progress import progress_of
+from orglab.cli.report import tell_report
+from orglab.cli.run_request import Wish, work_of
+from orglab.engine.study.batch.executor import run_where
+from orglab.engine.study.batch.preflight import judge_models
+from orglab.engine.study.batch.runner import Batch, Progress, Tally, refuse_unbounded
+from orglab.engine.study.batch.study_folder import fresh_folder, in_here
+from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
+from orglab.engine.study.plan.plan import unreal_dollars
+from orglab.evaluators.base import EvaluationError
+from orglab.results.display.summary import summary
+from orglab.results.plain import visible
+from orglab.results.store.reader import Reader
+from orglab.results.store.response_cache import kept_calls_file
+from orglab.results.store.store import Store
+from orglab.results.usage.formatting import count, dollars
+
+__all__ = ["run"]
+
+NOT_ALL_DONE = 1
+"""Exit code: some runs failed or were stopped."""
+REASONS = 3
+"""So many reasons of failed and stopped runs are told at the end."""
+
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, a sweep, or two teams."),
+]
+Inputs = Annotated[
+    list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
+]
+Units = Annotated[
+    Path | None, typer.Option(help="A file of units: .jsonl, .json, .csv or .parquet.")
+]
+Replicates = Annotated[int | None, typer.Option(min=1, help="Runs of each unit.")]
+Seed = Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")]
+Models = Annotated[Path | None, typer.Option(help="A catalogue in place of the spec's models.")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="path=value: changes one field of the spec.")
+]
+Out = Annotated[
+    Path | None, typer.Option(help="The study's folder.", show_default="runs/NAME-HASH")
+]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Begin anew, in a new folder beside the old one.")
+]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")]
+AtOnce = Annotated[int | None, typer.Option(min=1, help="Runs under way at once.")]
+On = Annotated[
+    str | None,
+    typer.Option(help="A Dask cluster: tcp://scheduler:8786, or local:4 for 4 processes."),
+]
+
+
+def run(
+    files: Files,
+    inputs: Inputs = None,
+    units: Units = None,
+    replicates: Replicates = None,
+    seed: Seed = None,
+    models: Models = None,
+    sets: Sets = None,
+    out: Out = None,
+    fresh: Fresh = False,
+    retry_failed: RetryFailed = False,
+    at_once: AtOnce = None,
+    max_cost: MaxCost = None,
+    cache: Cache = True,
+    on: On = None,
+    trust: Trust = False,
+) -> None:
+    """Runs a team, an experiment or a sweep; the same command again goes on where it stopped.
+
+    Two teams and --units are an experiment without a third file: the treatment is what differs.
+    """
+    work = work_of(
+        Wish(
+            files=files,
+            inputs=inputs or [],
+            units=units,
+            replicates=replicates,
+            seed=seed,
+            models=models,
+            sets=sets or [],
+            trust=trust,
+        )
+    )
+    folder = out or in_here(work.folder)
+    folder = fresh_folder(folder) if fresh else folder
+    if out is None and not fresh:
+        refuse_changed_tools(folder, [arm.team for arm in work.batch.arms])
+    batch = replace(
+        work.batch,
+        retry_failed=retry_failed,
+        at_once=at_once,
+        max_cost=max_cost,
+        kept=kept_calls_file(folder) if cache else None,
+    )
+    refuse_unbounded(batch)
+    console = Console()
+    for line in work.words:
+        console.print(visible(line), markup=False, highlight=False)
+    store = work.open(folder)
+    try:
+        with progress_of(console, work.name, _unreal(batch)) as progress:
+            tally = asyncio.run(_run(batch, store, on, progress, console))
+    finally:
+        store.close()
+    ended = _any_ended(folder)
+    # A sweep has too many columns: its report's table is printed.
+    _report(console, tally, folder, table=ended and work.sweep is None)
+    if work.reports and ended:
+        tell_report(folder)
+    raise typer.Exit(_code(tally))
+
+
+def _code(tally: Tally) -> int:
+    if tally.budget is not None and tally.budget.reached:
+        return BUDGET_REACHED
+    return NOT_ALL_DONE if tally.interrupted or tally.failed or tally.stopped else 0
+
+
+async def _run(
+    batch: Batch, store: Store, on: str | None, progress: Progress, console: Console
+) -> Tally:
+    gc.collect()
+    gc.freeze()  # what is loaded stays loaded: a fifth of a turn's time went to looking at it again
+    stop = stop_on_interrupt(console)
+    return await run_where(batch, store, on=on, progress=progress, stop=stop)
+
+
+def _report(console: Console, tally: Tally, folder: Path, *, table: bool) -> None:
+    others = tally.others
+    if table:
+        figures = summary([folder])
+        console.print(figures)
+        others -= sum(group.earlier for group in figures.groups)
+    for line in [*_remarks(tally, others, in_figures=table), *_reasons(folder)]:
+        console.print(line, markup=False, highlight=False)
+    console.print(f"Read the transcripts: orglab show {folder}", markup=False, highlight=False)
+
+
+def _any_ended(folder: Path) -> bool:
+    """There is something to sum up: a run of the study has ended."""
+    with Reader(folder) as reader:
+        return any(status != "running" for status in reader.statuses().values())
+
+
+def _unreal(batch: Batch) -> str:
+    """What the dollars are where models are simulated; judges are those of the first arm."""
+    teams = [arm.team for arm in batch.arms]
+    models = [model for team in teams for model in team.topology.models.values()]
+    with suppress(EvaluationError, ValueError):  # told where they are asked
+        models += judge_models(teams[0])
+    return unreal_dollars(models)
+
+
+def _reasons(folder: Path) -> list[str]:
+    """Why runs of the study failed or were stopped, the commonest reasons first."""
+    with Reader(folder) as reader:
+        rows = [row for status in ("failed", "stopped") for row in reader.runs(status=status)]
+    reasons = Counter((row.status, row.reason) for row in rows)
+    told = reasons.most_common(REASONS)
+    lines = [f"  {often} {status}: {visible(words)}" for (status, words), often in told]
+    rest = reasons.total() - sum(often for _, often in told)
+    return lines + ([f"  {rest} for other reasons"] if rest else [])
+
+
+def _remarks(tally: Tally, others: int, *, in_figures: bool) -> list[str]:
+    lines: list[str] = []
+    if tally.kept:
+        lines.append(
+            f"{tally.kept} of {count(tally.planned, 'run')} {'was' if tally.kept == 1 else 'were'} done before and cost nothing now."
+        )
+    if tally.resumed:
+        lines.append(f"Gone on from the last durable reply: {count(tally.resumed, 'run')}.")
+    if tally.reused:
+        worth = f", {dollars(tally.reused_usd)}" if tally.reused_usd else ""
+        words = "Taken from other studies, which had asked the same (--no-cache asks again): "
+        lines.append(f"{words}{count(tally.reused, 'call')}{worth}.")
+    lines += [visible(words) for words in tally.warnings]
+    if tally.asked_again:
+        lines.append(
+            f"Cut off by an earlier end and asked again: {count(tally.asked_again, 'call')}."
+        )
+    if others > 0:
+        words = "Also in the figures, of other units, replicates or seeds than this command's: "
+        if not in_figures:
+            words = "Also in the study, not of this plan and in no figure: "
+        lines.append(f"{words}{count(others, 'run')}.")
+    if tally.budget is not None and tally.budget.reached:
+        lines.append(at_the_budget(tally.budget))
+    if tally.interrupted:
+        before = "" if tally.done else " before a run ended"
+        lines.append(
+            f"Interrupted{before}: every reply is kept; the same command goes on from here."
+        )
+    if tally.failed:
+        lines.append(
+            f"Failed: {count(tally.failed, 'run')}; --retry-failed tries {'it' if tally.failed == 1 else 'them'} again."
+        )
+    return lines

@@ -1,0 +1,219 @@
+"""A streamed reply of the Messages API, gathered piece by piece.
+
+Pieces belong to the block whose index they name and are joined once, at the end, exactly as they
+came: a tool's input that was cut stays cut. What was counted so far is known at any moment, so that
+a stream that breaks off can still say what it cost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from orglab.providers.anthropic.messages import Block
+from orglab.providers.base import JSON, StopReason, TokenUsage, ToolCall
+from orglab.providers.hosted.account import MOST_TOKENS
+
+__all__ = ["Gathered", "Part"]
+
+_STOPS: Final[Mapping[str, StopReason]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "length",
+    "refusal": "refusal",
+}
+_COUNTS: Final = (
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "output_tokens",
+)
+
+
+@dataclass(kw_only=True, slots=True)
+class Part:
+    """One content block as it grows.
+
+    Attributes:
+        kind: ``text``, ``thinking``, ``redacted_thinking``, ``tool_use`` or another.
+        begun: The block as it was begun.
+        pieces: What was added.
+        signature: What proves a thinking block to be the server's own.
+    """
+
+    kind: str
+    begun: Mapping[str, JSON]
+    pieces: list[str] = field(default_factory=list)
+    signature: str = ""
+
+    @property
+    def text(self) -> str:
+        """The block's text: what it began with and all that was added."""
+        first = self.begun.get(self.kind if self.kind in ("text", "thinking") else "", "")
+        return "".join([str(first or ""), *self.pieces])
+
+    @property
+    def call(self) -> ToolCall:
+        """A tool call; its arguments as the model wrote them, "" where it wrote none."""
+        arguments = "".join(self.pieces)
+        given = self.begun.get("input")
+        if not arguments and given:  # some servers send the input whole
+            arguments = json.dumps(given, ensure_ascii=False, allow_nan=False)
+        name, call_id = str(self.begun.get("name", "")), str(self.begun.get("id", ""))
+        return ToolCall(id=call_id, name=name, arguments=arguments)
+
+    def echo(self) -> Block | None:
+        """The block as it must be sent back, unchanged; None where that cannot be done."""
+        if self.kind == "text":
+            return {"type": "text", "text": self.text} if self.text.strip() else {}
+        if self.kind == "thinking":
+            return {"type": "thinking", "thinking": self.text, "signature": self.signature}
+        if self.kind == "redacted_thinking":
+            return {"type": "redacted_thinking", "data": self.begun.get("data", "")}
+        return self._echoed_call() if self.kind == "tool_use" else None
+
+    def _echoed_call(self) -> Block | None:
+        try:
+            value = json.loads(self.call.arguments or "{}")
+        except ValueError:
+            return None
+        block = {"type": "tool_use", "id": self.begun.get("id"), "name": self.begun.get("name")}
+        return {**block, "input": value} if isinstance(value, dict) else None
+
+
+@dataclass(kw_only=True, slots=True)
+class Gathered:
+    """What has come of a reply.
+
+    Attributes:
+        model: The model that serves, as the server names it.
+        parts: Blocks by their index.
+        counts: Tokens as the server counts them, the last word on each.
+        reason: Why the model stopped, in the API's words; None: it has not.
+        refusal: What the server says of a refusal.
+        finished: The server said that the message is whole.
+    """
+
+    model: str = ""
+    parts: dict[int, Part] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    reason: str | None = None
+    refusal: str = ""
+    finished: bool = False
+
+    def take(self, event: JSON) -> None:
+        """Adds an event; kinds that came after this was written are passed over."""
+        event = _map(event)
+        match event.get("type"):
+            case "message_start":
+                self.message(_map(event.get("message")))
+            case "content_block_start":
+                self._begin(event.get("index"), _map(event.get("content_block")))
+            case "content_block_delta":
+                self._grow(event.get("index"), _map(event.get("delta")))
+            case "message_delta":
+                self._stopped(_map(event.get("delta")))
+                self._count(_map(event.get("usage")))
+            case "message_stop":
+                self.finished = True
+
+    def message(self, message: Mapping[str, JSON]) -> None:
+        """Adds a message, as it begins in a stream, or whole from a server that does not stream."""
+        self.model = str(message.get("model") or "")
+        self._stopped(message)
+        self._count(_map(message.get("usage")))
+        content = message.get("content")
+        for index, block in enumerate(content if isinstance(content, list) else ()):
+            self._begin(index, _map(block))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the reply is all there: its end was told."""
+        return self.reason is not None
+
+    @property
+    def stop(self) -> StopReason:
+        """Why the model stopped; a reason that came after this was written counts as a stop."""
+        return _STOPS.get(self.reason or "", "stop")
+
+    @property
+    def ordered(self) -> list[Part]:
+        """The blocks in the order of their indices."""
+        return [self.parts[index] for index in sorted(self.parts)]
+
+    @property
+    def usage(self) -> TokenUsage:
+        """Tokens; those read from the cache and written to it stand beside the API's own count."""
+        read = self.counts.get("cache_read_input_tokens", 0)
+        written = self.counts.get("cache_creation_input_tokens", 0)
+        return TokenUsage(
+            input=self.counts.get("input_tokens", 0) + read + written,
+            output=self.counts.get("output_tokens", 0),
+            cached_input=read,
+            cache_write=written,
+            reasoning=self.counts.get("thinking_tokens", 0),
+        )
+
+    def notes(self) -> list[str]:
+        """What an unusual end means, and what the server did not count."""
+        found = [_ENDS[self.reason]] if self.reason in _ENDS else []
+        if self.reason is not None and self.reason not in _STOPS:
+            found.append(f"the server's reason to stop is not known here: {self.reason[:60]!r}")
+        if self.refusal:
+            found.append(f"refusal: {self.refusal}")
+        if not self.counts:
+            found.append("the server counted no tokens")
+        return found
+
+    def _begin(self, index: JSON, block: Mapping[str, JSON]) -> None:
+        if isinstance(index, int):
+            signature = str(block.get("signature") or "")
+            self.parts[index] = Part(kind=str(block.get("type")), begun=block, signature=signature)
+
+    def _grow(self, index: JSON, delta: Mapping[str, JSON]) -> None:
+        part = self.parts.get(index) if isinstance(index, int) else None
+        piece = delta.get(_PIECES.get(str(delta.get("type")), ""))
+        if part is None or not isinstance(piece, str):
+            return
+        if delta["type"] == "signature_delta":
+            part.signature += piece
+        else:
+            part.pieces.append(piece)
+
+    def _stopped(self, told: Mapping[str, JSON]) -> None:
+        if told.get("stop_reason") is not None:
+            self.reason = str(told["stop_reason"])
+        if details := _map(told.get("stop_details")):
+            said = (details.get(name) for name in ("category", "explanation"))
+            self.refusal = ": ".join(str(each)[:200] for each in said if each)
+
+    def _count(self, usage: Mapping[str, JSON]) -> None:
+        details = _map(usage.get("output_tokens_details"))
+        counts = {name: usage.get(name) for name in _COUNTS}
+        counts["thinking_tokens"] = details.get("thinking_tokens")
+        for name, tokens in counts.items():
+            if not isinstance(tokens, int) or isinstance(tokens, bool):
+                continue
+            if 0 <= tokens <= MOST_TOKENS:
+                self.counts[name] = tokens
+
+
+def _map(value: JSON) -> Mapping[str, JSON]:
+    return value if isinstance(value, dict) else {}
+
+
+_PIECES: Final = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "input_json_delta": "partial_json",
+    "signature_delta": "signature",
+}
+_ENDS: Final[Mapping[str | None, str]] = {
+    "model_context_window_exceeded": "the reply was cut: it filled the model's context window",
+    "pause_turn": "the reply was cut: the server paused a long turn",
+}

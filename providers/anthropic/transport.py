@@ -1,0 +1,169 @@
+"""One request of the Messages API over the anthropic SDK, and the reply as it comes.
+
+This is the one module that imports the SDK, and only the provider imports it, at its first call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
+from typing import Final, NamedTuple
+
+import anthropic
+import httpx2
+
+from orglab.providers.anthropic.request import OWN_URL, Sent
+from orglab.providers.anthropic.stream import Gathered
+from orglab.providers.base import BadRequest, ProviderError, QuotaExhausted, Unavailable
+from orglab.providers.hosted.account import Account
+from orglab.providers.hosted.client_pool import Clients
+from orglab.providers.hosted.errors import ServerWords, body_fault, sdk_fault, words_of_sdk
+from orglab.providers.hosted.http import open_http
+
+__all__ = ["Refused", "Sender"]
+
+_END_SECONDS: Final = 1.0  # waited for the end of a stream whose reply is whole
+_SPENT: Final = frozenset(
+    (
+        "contract_spend_limit_reached",
+        "enforced_spend_limit_reached",
+        "linked_organization_billing_unavailable",
+        "linked_organization_spend_limit_reached",
+    )
+)
+"""Codes of a limit of spending, which no waiting of minutes cures; some come as a 429."""
+
+
+class Refused(NamedTuple):
+    """A request that the server refused before it began to reply.
+
+    Attributes:
+        words: What the server said.
+        fault: What that means, where the request cannot be sent another way.
+    """
+
+    words: ServerWords
+    fault: ProviderError
+
+
+class Sender:
+    """Sends the requests of one account."""
+
+    def __init__(self, account: Account) -> None:
+        """Opens no connection yet.
+
+        Args:
+            account: The server and its key.
+        """
+        self._account = account
+        self._clients = Clients(partial(_client, account))
+
+    async def send(self, sent: Sent) -> Gathered | Refused:
+        """Sends a request and gathers its reply.
+
+        Raises:
+            ProviderError: The request cannot be sent, the connection failed, or the reply broke off.
+        """
+        with self._clients.one() as client:
+            return await self._sent(client, sent)
+
+    async def _sent(self, client: anthropic.AsyncAnthropic, sent: Sent) -> Gathered | Refused:
+        try:
+            stream = await client.post(
+                "/v1/messages",
+                body={**sent.body, "stream": True},
+                options={"headers": sent.headers, "follow_redirects": False},
+                cast_to=object,
+                stream=True,
+                stream_cls=anthropic.AsyncStream[object],
+            )
+        except anthropic.APIStatusError as error:
+            return self._refused(error)
+        except anthropic.APIConnectionError as error:
+            raise sdk_fault(error, account=self._account) from None
+        except UnicodeEncodeError:
+            raise BadRequest("the request holds half a character (a lone surrogate)") from None
+        gathered = Gathered()
+        async with stream:
+            await self._gather(stream, gathered)
+        return gathered
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        for client in self._clients.taken():
+            await client.close()
+
+    def _refused(self, error: anthropic.APIStatusError) -> Refused:
+        words = words_of_sdk(error) or ServerWords(status=error.status_code)
+        fault = sdk_fault(error, account=self._account)
+        if error.error_code in _SPENT or "specified API usage limits" in words.message:
+            fault = QuotaExhausted(f"{fault} (a limit of spending is reached)")
+        return Refused(words, fault)
+
+    async def _gather(self, stream: anthropic.AsyncStream[object], into: Gathered) -> None:
+        """Takes events to the end of the reply; what comes after its end is not missed."""
+        try:
+            await _take(stream, into)
+        except anthropic.APIStatusError as error:
+            if not into.whole:
+                headers = error.response.headers
+                fault = body_fault(error.body, account=self._account, headers=headers, cut=True)
+                raise _broken(fault, into) from None
+        except (anthropic.APIError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
+            if not into.whole:
+                raise _broken(sdk_fault(error, account=self._account), into) from None
+        if not into.whole:
+            words = f"{self._account.host} ended the reply before it was whole"
+            raise _broken(Unavailable(words), into)
+
+
+def _client(account: Account) -> anthropic.AsyncAnthropic:
+    """A client without retries and deadlines, which are the caller's."""
+    http = open_http(account.base_url, anthropic.DefaultAsyncHttpxClient)
+    client = anthropic.AsyncAnthropic(
+        api_key=account.sent_key,
+        base_url=account.base_url,
+        max_retries=0,
+        timeout=http.timeout,
+        open_telemetry=False,
+        http_client=http,
+    )
+    if account.base_url != OWN_URL:
+        client._custom_headers = {}  # noqa: SLF001 - of the environment, for Anthropic alone
+    return client
+
+
+def _broken(fault: ProviderError, gathered: Gathered) -> ProviderError:
+    """The fault of a reply that broke off, with what the server had counted by then."""
+    fault.cut = 1
+    fault.usage = gathered.usage if gathered.counts else None
+    return fault
+
+
+async def _take(stream: anthropic.AsyncStream[object], into: Gathered) -> None:
+    """Takes what comes: events, or from a server that does not stream the whole message."""
+    if "json" in stream.response.headers.get("content-type", ""):
+        message = json.loads(await stream.response.aread())
+        into.message(message if isinstance(message, dict) else {})
+        return
+    async for event in _events(stream):
+        into.take(event)
+        if into.finished:
+            break
+    with suppress(TimeoutError, anthropic.APIError, httpx2.HTTPError, ValueError):
+        async with asyncio.timeout(_END_SECONDS):  # read to its end, a connection serves again
+            async for _ in _events(stream):
+                pass
+
+
+async def _events(stream: anthropic.AsyncStream[object]) -> AsyncIterator[object]:
+    """What is left of a stream; breaking off does not end it, as it would in a loop over it."""
+    while True:
+        try:
+            event = await anext(stream)
+        except StopAsyncIteration:
+            return
+        yield event

@@ -1,0 +1,253 @@
+"""Models behind Chat Completions: OpenAI's, and every server that speaks the same.
+
+``base_url`` names the server: vLLM, Ollama, llama.cpp, OpenRouter, a vendor's own compatible
+address. Only what the author wrote is sent; what a server does not take is sent once the other way,
+remembered for the process, and told in the reply's notes. ``docs/hosted-models.md`` has the details.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from orglab.providers.base import JSON, Completion, Provider, ProviderError, Request, Unavailable
+from orglab.providers.hosted.account import Account, open_account
+from orglab.providers.hosted.client_pool import Clients
+from orglab.providers.hosted.errors import ServerWords, sdk_fault, words_of_sdk
+from orglab.providers.hosted.health import server_words
+from orglab.providers.hosted.http import open_http
+from orglab.providers.openai.capabilities import Manner, Structure, ToolManner, learn
+from orglab.providers.openai.request import PARAMETERS, asked_as, body_of, held, notes_of
+from orglab.providers.openai.response import completion_of, read_json, refusal_of
+from orglab.providers.openai.stream import joined
+from orglab.providers.options import known_only
+from orglab.providers.structured_output.tool_call_emulation import read_action
+
+if TYPE_CHECKING:  # the SDK is optional, and slow to import
+    import httpx2
+    from openai import AsyncOpenAI
+
+__all__ = ["OWN_URL", "OWN_VARIABLE", "OpenAIProvider"]
+
+OWN_URL: Final = "https://api.openai.com/v1"
+OWN_VARIABLE: Final = "OPENAI_API_KEY"
+
+MOST_ATTEMPTS: Final = 8
+"""Ways of asking that one request may try; each refusal settles one for all later requests."""
+
+_OPTIONS: Final = frozenset({"api_key_env", "base_url", "stream", "structure", "tool_calls"})
+_STRUCTURES: Final[Mapping[str, Structure]] = {
+    "json_schema": Structure.STRICT,
+    "json_object": Structure.OBJECT,
+    "words": Structure.WORDS,
+}
+_TOOL_CALLS: Final[Mapping[str, ToolManner]] = {"native": "native", "actions": "actions"}
+_MANNERS: dict[tuple[JSON, ...], Manner] = {}
+"""What was learnt of each model on each server, for the process."""
+
+
+class OpenAIProvider(Provider):
+    """One model of a server that speaks Chat Completions."""
+
+    parameters: ClassVar[frozenset[str] | None] = PARAMETERS
+    options: ClassVar[frozenset[str] | None] = _OPTIONS
+    default_concurrency: ClassVar[int] = 256  # the limit of the account is found by trying
+
+    def __init__(self, account: Account, manner: Manner, *, stream: bool = False) -> None:
+        """Opens no connection yet.
+
+        Args:
+            account: The server and its key.
+            manner: How the model wants to be asked.
+            stream: Have replies sent in pieces.
+        """
+        self._account = account
+        self._manner = manner
+        self._stream = stream
+        self._clients = Clients(partial(_client, account))
+
+    @classmethod
+    def from_spec(cls, model: str, options: Mapping[str, JSON]) -> OpenAIProvider:
+        """Makes the provider of one model; the key is read here.
+
+        Args:
+            model: The model's name, as the server knows it.
+            options: ``base_url`` (default: OpenAI's own), ``api_key_env`` (default: OPENAI_API_KEY for
+                OpenAI's own address, no key for any other), ``stream`` (replies in pieces, for
+                proxies that cut silent connections), ``structure`` (``json_schema``, ``json_object`` or
+                ``words``), ``tool_calls`` (``native``, or ``actions`` for models without).
+
+        Raises:
+            ValueError: The key is missing, or an option is wrong.
+        """
+        options = known_only(options, _OPTIONS, "model of provider openai")
+        if not model:
+            raise ValueError("a model of provider openai needs `model`, the name the server knows")
+        stream = options.get("stream", False)
+        if not isinstance(stream, bool):
+            raise ValueError(f"stream of provider openai must be true or false, not {stream!r}")
+        account = open_account(options, own_url=OWN_URL, own_variable=OWN_VARIABLE)
+        return cls(account, _manner(account, model, options), stream=stream)
+
+    def account(self) -> str | None:
+        """The server's address and the variable that holds the key."""
+        return str(self._account)
+
+    async def complete(self, request: Request) -> Completion:
+        """Asks the server; once, unless it refuses a way of asking that can be changed.
+
+        Raises:
+            ProviderError: The call gave no answer; ``attempts``, ``cut`` and ``notes`` are set.
+        """
+        with self._clients.one() as client:  # before the clock: the first call imports the SDK
+            return await self._complete(client, request)
+
+    async def _complete(self, client: AsyncOpenAI, request: Request) -> Completion:
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        notes: list[str] = []
+        for attempt in range(1, MOST_ATTEMPTS + 1):
+            sent = clock()
+            try:
+                completion = await self._once(client, request, notes)
+            except ProviderError as error:
+                error.attempts = attempt
+                error.notes = (*notes, *error.notes)
+                raise
+            if completion is not None:
+                return replace(
+                    completion,
+                    attempts=attempt,
+                    service_seconds=clock() - sent,
+                    waiting_seconds=sent - begun,
+                    notes=(*notes, *completion.notes),
+                )
+        raise Unavailable(f"{self._account.host} refuses every way of asking: {'; '.join(notes)}")
+
+    async def reachable(self, model: str) -> str:
+        """Asks the server for its list of models, which costs nothing."""
+        headers = {"Authorization": f"Bearer {self._account.sent_key}"}
+        return await server_words(self._account, "/models", headers, model)
+
+    async def _once(
+        self, client: AsyncOpenAI, request: Request, notes: list[str]
+    ) -> Completion | None:
+        """One request of the server; None where it must be sent another way, which is noted."""
+        import httpx2
+        import openai
+
+        asked = asked_as(request, self._manner)
+        body = body_of(asked, self._manner)
+        try:
+            data = await self._sent(client, body)
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError) as error:
+            words = words_of_sdk(error)
+            if words is not None:
+                refused = refusal_of(words, self._account)
+                if refused is not None:
+                    return refused
+                if self._other_way(request, body, words, notes):
+                    return None
+            raise sdk_fault(error, account=self._account) from None
+        completion = completion_of(data, request, self._account)
+        completion = replace(
+            completion,
+            native=held(body, self._manner),
+            notes=(*notes_of(asked, body, self._manner), *completion.notes),
+        )
+        return read_action(completion, request) if asked is not request else completion
+
+    def _other_way(
+        self, request: Request, body: Mapping[str, JSON], words: ServerWords, notes: list[str]
+    ) -> bool:
+        """Whether the request can be sent another way, which another call may have found."""
+        asked = asked_as(request, self._manner)
+        if body_of(asked, self._manner) != body:
+            notes.append("sent again as another call had found out")
+            return True
+        note = learn(self._manner, body, asked.schema, words)
+        if note is not None:
+            notes.append(note)
+        return note is not None
+
+    async def _sent(self, client: AsyncOpenAI, body: dict[str, JSON]) -> Mapping[str, JSON]:
+        import httpx2
+
+        if not self._stream:
+            response = await client.post("/chat/completions", body=body, cast_to=httpx2.Response)
+            return read_json(response.text, self._account)
+        response = await self._streamed(client, body)
+        try:
+            if "json" in response.headers.get("content-type", ""):  # it does not send in pieces
+                await response.aread()
+                return read_json(response.text, self._account)
+            return await joined(response.aiter_lines(), self._account)
+        finally:
+            await response.aclose()
+
+    async def _streamed(self, client: AsyncOpenAI, body: dict[str, JSON]) -> httpx2.Response:
+        import httpx2
+        from openai import AsyncStream
+
+        pieces = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        response: object = await client.post(
+            "/chat/completions",
+            body=pieces,
+            cast_to=httpx2.Response,
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+        return cast("httpx2.Response", response)  # unread, whatever stream_cls says
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        for client in self._clients.taken():
+            await client.close()
+
+
+def _client(account: Account) -> AsyncOpenAI:
+    """A client without retries and deadlines, which are the caller's, that goes nowhere else."""
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+    http = open_http(account.base_url, DefaultAsyncHttpxClient)
+    client = AsyncOpenAI(
+        api_key=account.sent_key,
+        admin_api_key="",  # else read from the environment, as the next ones are
+        base_url=account.base_url,
+        max_retries=0,
+        timeout=http.timeout,
+        http_client=http,
+    )
+    if account.base_url != OWN_URL:
+        client.organization = client.project = None
+        client._custom_headers = {}  # noqa: SLF001 - OPENAI_CUSTOM_HEADERS are for OpenAI alone
+    return client
+
+
+def _manner(account: Account, model: str, options: Mapping[str, JSON]) -> Manner:
+    structure = _chosen("structure", options, _STRUCTURES, "json_schema")
+    tools = _chosen("tool_calls", options, _TOOL_CALLS, "native")
+    key = (account.base_url, model, structure, tools)
+    if key not in _MANNERS:
+        vendor = account.base_url == OWN_URL
+        _MANNERS[key] = Manner(
+            vendor=vendor,
+            limit="max_completion_tokens" if vendor else "max_tokens",
+            structure=_STRUCTURES[structure],
+            tools=_TOOL_CALLS[tools],
+        )
+    return _MANNERS[key]
+
+
+def _chosen(
+    name: str, options: Mapping[str, JSON], known: Mapping[str, object], default: str
+) -> str:
+    value = options.get(name, default)
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(
+            f"{name} of provider openai must be one of {', '.join(known)}, not {value!r}"
+        )
+    return value

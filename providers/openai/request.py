@@ -1,0 +1,239 @@
+"""The body of a Chat Completions request: what is sent, and nothing that the author did not write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from orglab.providers.base import JSON, BadRequest, Message, Request, ToolCall, ToolDefinition
+from orglab.providers.openai.capabilities import Manner, Structure
+from orglab.providers.openai.strict_schema import strict_allows
+from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.structured_output.tool_call_emulation import with_actions
+
+__all__ = ["OURS", "PARAMETERS", "asked_as", "body_of", "held", "notes_of"]
+
+PARAMETERS: Final = frozenset(
+    (
+        "extra_body",
+        "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "max_output_tokens",
+        "min_p",
+        "parallel_tool_calls",
+        "presence_penalty",
+        "prompt_cache_key",
+        "reasoning_effort",
+        "repeat_penalty",
+        "repetition_penalty",
+        "seed",
+        "service_tier",
+        "stop",
+        "store",
+        "temperature",
+        "top_k",
+        "top_p",
+        "user",
+        "verbosity",
+    )
+)
+"""Parameters by name; ``extra_body`` is a map of any others that a server takes."""
+
+OURS: Final = frozenset(
+    (
+        "max_completion_tokens",
+        "max_tokens",
+        "messages",
+        "model",
+        "n",
+        "response_format",
+        "stream",
+        "stream_options",
+        "tool_choice",
+        "tools",
+    )
+)
+"""Fields that only the engine sets."""
+
+LONGEST_BOUND: Final = 500
+"""Characters; a text's longer bound is sent as this where a schema goes beside ``json_object``."""
+
+_TOLD: Final = "Reply with one JSON value that fits this JSON Schema, and with nothing else:\n"
+
+
+def asked_as(request: Request, manner: Manner) -> Request:
+    """The request as this model takes it: with tools of its own, or as a JSON action."""
+    return with_actions(request) if manner.tools == "actions" else request
+
+
+def body_of(request: Request, manner: Manner) -> dict[str, JSON]:
+    """The body for a request that ``asked_as`` gave.
+
+    Raises:
+        BadRequest: A parameter is the engine's own.
+    """
+    tools = _tools(request, manner)
+    structure = _structure(request, manner)
+    messages = [_message(message) for message in _told(request, structure)]
+    body: dict[str, JSON] = {"model": request.model, "messages": messages}
+    body |= _parameters(request, manner)
+    if tools:
+        body["tools"] = tools
+        if request.must_answer and manner.choice:
+            body["tool_choice"] = "none"
+    form = None if structure is None else _form(request, structure)
+    if form is not None:
+        body["response_format"] = form
+    return body
+
+
+def held(body: Mapping[str, JSON], manner: Manner) -> bool:
+    """Whether the server was asked to hold the reply to the whole schema."""
+    form = body.get("response_format", {})
+    if form.get("type") == "json_schema":
+        return bool(form["json_schema"]["strict"]) or not manner.vendor
+    return "schema" in form
+
+
+def notes_of(request: Request, body: Mapping[str, JSON], manner: Manner) -> tuple[str, ...]:
+    """What of a request (as ``asked_as`` gave it) this model was not sent; said with each reply."""
+    left_out = sorted(manner.dropped.intersection(request.params))
+    notes = [f"{name} was not sent: this model does not take it" for name in left_out]
+    sent = body.get("response_format", {}).get("schema")
+    if sent is not None and sent != request.schema:
+        notes.append(
+            f"texts were held to {LONGEST_BOUND} characters: this server takes no longer bound"
+        )
+    return tuple(notes)
+
+
+# -- parameters
+
+
+def _parameters(request: Request, manner: Manner) -> dict[str, JSON]:
+    written = dict(request.params)
+    extra = written.pop("extra_body", None) or {}
+    if not isinstance(extra, Mapping):
+        raise BadRequest(f"extra_body must be a map, not {extra!r}")
+    for name in (*written, *extra):
+        if name in OURS:
+            raise BadRequest(f"{name} is set by the engine; for the limit write max_output_tokens")
+    sent: dict[str, JSON] = {**written, **extra}
+    if "max_output_tokens" in sent:
+        sent[manner.limit] = sent.pop("max_output_tokens")
+    if (
+        "seed" in written
+    ):  # the author wants seeds sent: each call has its own, made of the written one
+        sent["seed"] = request.seed
+    if "logprobs" in sent:
+        sent |= _logprobs(sent.pop("logprobs"))
+    kept = {name: value for name, value in sent.items() if name not in manner.dropped}
+    if "logprobs" not in kept:
+        kept.pop("top_logprobs", None)
+    return kept
+
+
+def _logprobs(written: JSON) -> dict[str, JSON]:
+    """``true``, or so many of the likeliest tokens beside each."""
+    if written is True or written is False:
+        return {"logprobs": True} if written else {}
+    if not isinstance(written, int) or written < 0:
+        raise BadRequest(f"logprobs must be true or a whole number, not {written!r}")
+    return {"logprobs": True, "top_logprobs": written} if written else {"logprobs": True}
+
+
+# -- schema
+
+
+def _structure(request: Request, manner: Manner) -> Structure | None:
+    if request.schema is None:
+        return None
+    if request.tools and not request.must_answer and manner.tools == "apart":
+        return Structure.WORDS
+    return manner.structure_of(request.schema)
+
+
+def _form(request: Request, structure: Structure) -> dict[str, JSON] | None:
+    schema = dict(request.schema or {})
+    if structure <= Structure.SCHEMA:
+        strict = structure is Structure.STRICT and strict_allows(schema)
+        form = {"name": "reply", "schema": schema, "strict": strict}
+        return {"type": "json_schema", "json_schema": form}
+    if structure is Structure.OBJECT_SCHEMA:
+        return {"type": "json_object", "schema": _with_short_bounds(schema)}
+    return {"type": "json_object"} if structure is Structure.OBJECT else None
+
+
+def _with_short_bounds(schema: JSON) -> JSON:
+    """llama-cpp-python nests a grammar as deep as a text may be long: at 1,500 its process ends."""
+    if isinstance(schema, Mapping):
+        return {key: _short_bound(key, value) for key, value in schema.items()}
+    return [_with_short_bounds(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _short_bound(key: str, value: JSON) -> JSON:
+    if key == "maxLength" and isinstance(value, int):
+        return min(value, LONGEST_BOUND)
+    return _with_short_bounds(value)
+
+
+def _told(request: Request, structure: Structure | None) -> tuple[Message, ...]:
+    """The messages; the schema in words where nothing else tells of it."""
+    if structure is None or structure < Structure.OBJECT or request.schema is None:
+        return request.messages
+    words = _TOLD + dumps(request.schema)
+    first = request.messages[0] if request.messages else None
+    if first is None or first.role != "system":
+        return (Message(role="system", content=words), *request.messages)
+    return (replace(first, content=f"{first.content}\n\n{words}"), *request.messages[1:])
+
+
+# -- tools
+
+
+def _tools(request: Request, manner: Manner) -> list[JSON]:
+    alone = manner.tools == "apart" and request.schema is not None
+    if request.must_answer and (alone or not manner.choice):
+        return []
+    return [_tool(tool, strict=manner.strict_tools) for tool in request.tools]
+
+
+def _tool(tool: ToolDefinition, *, strict: bool) -> dict[str, JSON]:
+    function: dict[str, JSON] = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    if strict and strict_allows(tool.parameters):
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+# -- messages
+
+
+def _message(message: Message) -> dict[str, JSON]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
+    body: dict[str, JSON] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        body["content"] = message.content or None
+        body["tool_calls"] = [_call(call) for call in message.tool_calls]
+    return body
+
+
+def _call(call: ToolCall) -> dict[str, JSON]:
+    function = {"name": call.name, "arguments": _arguments(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _arguments(written: str) -> str:
+    """A model's own arguments, given back; servers that read them fail on what is no object."""
+    try:
+        value = json.loads(written)
+    except (ValueError, RecursionError):
+        value = None
+    return written if isinstance(value, dict) else dumps({"unreadable": written})

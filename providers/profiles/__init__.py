@@ -1,3 +1,0 @@
-"""Profiles of the simulated model, as data."""
-
-__all__: list[str] = []

@@ -1,0 +1,99 @@
+"""What a simulated model searches for, which claims it checks, and what it reports of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from orglab.providers.base import JSON, Message
+from orglab.providers.simulated.facts import read_facts
+from orglab.providers.simulated.schema_sampler import NOTHING
+from orglab.providers.simulated.tool_results import read_result
+
+__all__ = ["ClaimHints", "checked_claims", "stated_claims", "subject_words"]
+
+_LISTED: Final = re.compile(r"(?<=[:,] )[a-z]{4,14}(?: and [a-z]{4,14})?(?=,)")
+_WORD: Final = re.compile(r"\b[a-z]{4,14}\b")
+_COMMON: Final = re.compile(
+    r"about|also|another|anything|back|been|behind|both|came|cannot|customers|each|every|"
+    r"exactly|fact|facts|find|first|found|from|give|given|gives|have|into|know|least|leave|"
+    r"letter|listed|listing|look|looked|makes|many|more|most|name|number|once|only|other|"
+    r"others|part|parts|quotation|read|review|reviews|same|says|search|short|speak|such|than|"
+    r"that|their|them|then|there|these|they|this|those|what|whatever|when|where|which|whose|"
+    r"will|with|words|would|your"
+)
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
+_LONGEST: Final = 300
+
+
+class ClaimHints:
+    """Hints for a report on claims: those that a tool checked, with its verdicts."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._claims = checked_claims(messages)
+
+    def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
+        """The value of a list of claims, or of what follows from it; else ``NOTHING``."""
+        if not self._claims:
+            return NOTHING
+        if name == "publishable" and schema.get("type") == "boolean":
+            return all(each["verdict"] != "contradicted" for each in self._claims)
+        item = schema.get("items")
+        if schema.get("type") == "array" and isinstance(item, Mapping):
+            fields = item.get("properties")
+            if isinstance(fields, Mapping) and {"claim", "verdict"} <= fields.keys():
+                return self._listed(fields, schema)
+        return NOTHING
+
+    def _listed(self, fields: Mapping[str, JSON], schema: Mapping[str, JSON]) -> JSON:
+        verdicts = fields["verdict"].get("enum")
+        made = [
+            {
+                key: value[: fields[key].get("maxLength", len(value))]
+                for key, value in each.items()
+                if key in fields
+            }
+            for each in self._claims
+            if verdicts is None or each["verdict"] in verdicts
+        ]
+        made = made[: schema.get("maxItems", len(made))]
+        return made if len(made) >= max(1, schema.get("minItems", 0)) else NOTHING
+
+
+def subject_words(messages: Sequence[Message]) -> list[str]:
+    """What one might search for: things that the task lists, less those that were searched for.
+
+    A task without a list gives its own words.
+    """
+    task = "\n".join(each.content for each in messages if each.role in ("system", "user"))
+    listed = dict.fromkeys(_LISTED.findall(task)) or dict.fromkeys(_WORD.findall(task))
+    asked = {call.arguments for message in messages for call in message.tool_calls}
+    found = [word for word in listed if not _COMMON.fullmatch(word)]
+    fresh = [word for word in found if not any(f'"{word}"' in text for text in asked)]
+    return fresh or found or ["task"]
+
+
+def stated_claims(messages: Sequence[Message]) -> list[str]:
+    """Statements to check: specifications that were passed on, and some sentences beside them."""
+    said = next((each.content for each in reversed(messages) if each.role == "user"), "")
+    facts = read_facts([Message(role="user", content=said)])
+    lines = [line for line in said.split("\n") if line and not line.startswith(("#", "-"))]
+    sentences = [each for line in lines for each in _SENTENCE.split(line) if each.endswith(".")]
+    some = sentences[-(len(facts) // 2 + 1) :] if facts else sentences
+    told = [f"The {name} is {value}." for name, value in facts.items()]
+    claims = [each[:_LONGEST] for each in (*told, *some)]
+    checked = {each["claim"] for each in checked_claims(messages)}
+    return [each for each in claims if each not in checked] or claims
+
+
+def checked_claims(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Claims that a tool checked, each once: ``{claim, verdict, evidence}``."""
+    found: dict[str, dict[str, str]] = {}
+    for message in messages:
+        result = read_result(message.content) if message.role == "tool" else None
+        if isinstance(result, Mapping) and {"claim", "verdict"} <= result.keys():
+            claim, reason = str(result["claim"]), str(result.get("reason", ""))
+            verdict = str(result["verdict"])
+            found[claim] = {"claim": claim, "verdict": verdict, "evidence": reason}
+    return list(found.values())

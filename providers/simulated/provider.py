@@ -1,0 +1,181 @@
+"""The simulated model: no language model, but one that keeps to every rule a real one is held to.
+
+What it writes is drawn from ``Request.identity`` alone, so the same call gives the same reply
+wherever and whenever it is made. It obeys any schema it is given, calls tools with arguments that
+fit, judges at the rates of its profile, and says in every reply that it is simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from orglab.providers.base import (
+    JSON,
+    BadRequest,
+    Completion,
+    Provider,
+    Request,
+    StopReason,
+    TokenUsage,
+    ToolCall,
+)
+from orglab.providers.options import known_only
+from orglab.providers.pricing.token_estimate import prompt_tokens, text_tokens
+from orglab.providers.simulated.claims import ClaimHints
+from orglab.providers.simulated.evidence import ReportHints
+from orglab.providers.simulated.profile import Profile, Spread, make_profile
+from orglab.providers.simulated.prose import Prose, topic_words
+from orglab.providers.simulated.random_stream import Draws
+from orglab.providers.simulated.report_writer import first_draft
+from orglab.providers.simulated.revision import earlier_draft, revised
+from orglab.providers.simulated.schema_sampler import NOTHING, Inventor
+from orglab.providers.simulated.scoring import Scorer
+from orglab.providers.simulated.sentences import Sentences
+from orglab.providers.simulated.tool_observations import Sightings, sightings
+from orglab.providers.simulated.tool_policy import choose_call, wants_tool
+from orglab.providers.simulated.verdict_policy import VerdictHints
+from orglab.providers.structured_output.strict_json import dumps
+
+__all__ = ["SimulatedProvider"]
+
+_SHORTEST = 3
+_CHARACTERS = 4
+
+
+class SimulatedProvider(Provider):
+    """Replies drawn by the rules of a profile.
+
+    Attributes:
+        profile: How it behaves.
+    """
+
+    parameters: ClassVar[frozenset[str] | None] = frozenset(
+        {"max_output_tokens", "seed", "temperature", "top_p"}
+    )
+    options: ClassVar[frozenset[str] | None] = frozenset({"profile"})
+    free: ClassVar[bool] = True
+    kept: ClassVar[bool] = False
+    default_concurrency: ClassVar[int] = 256
+
+    def __init__(self, profile: Profile | str = "careful") -> None:
+        self.profile = make_profile(profile) if isinstance(profile, str) else profile
+
+    @classmethod
+    def from_spec(cls, model: str, options: Mapping[str, JSON]) -> SimulatedProvider:
+        """The model with the profile that ``options`` name; else that ``model`` names.
+
+        Raises:
+            ValueError: There is no such option, profile or knob.
+        """
+        given = known_only(options, {"profile"}, "a simulated model")
+        if options.get("profile", "") is None:
+            raise ValueError(
+                'profile: null is nothing in YAML; write `profile: "null"` for the profile of that name, '
+                "or leave profile out"
+            )
+        return cls(make_profile(given.get("profile", model or None)))
+
+    async def complete(self, request: Request) -> Completion:
+        """A reply drawn from the call's identity.
+
+        Raises:
+            BadRequest: No value that fits the schema was found; the text says why.
+        """
+        draws = Draws(request.identity)
+        prose = Prose(draws, topic_words(request.messages))
+        seen = sightings(request.messages)
+        if wants_tool(request, seen, draws, self.profile):
+            call = choose_call(request, seen, draws, prose, self.profile)
+            if call is not None:
+                return self._completion(request, "", (call,))
+        if request.schema is None:
+            return self._completion(request, self._written(request, draws))
+        return self._completion(request, self._structured(request, seen, draws, prose))
+
+    def _written(self, request: Request, draws: Draws) -> str:
+        """A first draft, or what becomes of an earlier one."""
+        topics, vocabulary = topic_words(request.messages), self.profile.vocabulary
+        earlier = earlier_draft(request.messages)
+        if earlier is None:
+            sentences = Sentences(draws, topics, vocabulary)
+            return first_draft(request.messages, draws, sentences, self.profile)
+        sentences = Sentences(draws, topics, vocabulary, earlier.draft)
+        return revised(earlier, draws, sentences, self.profile)
+
+    def _structured(self, request: Request, seen: Sightings, draws: Draws, prose: Prose) -> str:
+        schema = request.schema or {}
+        hints = _Hints(request, seen, draws, prose, self.profile)
+        try:
+            inventor = Inventor(
+                schema,
+                draws,
+                prose,
+                hint=hints,
+                optional=self.profile.optional,
+                words=lambda: self._length(draws, self.profile.field_words),
+            )
+            return dumps(inventor.value())
+        except ValueError as fault:
+            raise BadRequest(f"no reply can be made for the schema: {fault}") from None
+
+    def _length(self, draws: Draws, spread: Spread) -> int:
+        return max(_SHORTEST, round(draws.normal(spread.mean, spread.sd)))
+
+    def _completion(
+        self, request: Request, text: str, calls: tuple[ToolCall, ...] = ()
+    ) -> Completion:
+        text, stop = _cut(text, request.params.get("max_output_tokens"))
+        thought = self._reasoning(request)
+        written = text_tokens(text) + sum(text_tokens(call.arguments) for call in calls) + thought
+        read, seconds = prompt_tokens(request), self.profile.seconds
+        spent = (
+            seconds.latency + read * seconds.per_input_token + written * seconds.per_output_token
+        )
+        return Completion(
+            text=text,
+            tool_calls=calls,
+            native=request.schema is not None and not calls,
+            stop="tool_calls" if calls else stop,
+            usage=TokenUsage(input=read, output=written, reasoning=thought),
+            model=f"simulated:{self.profile.name}",
+            service_seconds=round(spent, 3),
+            simulated=True,
+        )
+
+    def _reasoning(self, request: Request) -> int:
+        """Tokens of reasoning, in draws of their own so that texts do not depend on them."""
+        habit = self.profile.reasoning
+        if not habit.mean:
+            return 0
+        return max(0, round(Draws(f"reasoning {request.identity}").normal(habit.mean, habit.sd)))
+
+
+def _cut(text: str, most: JSON) -> tuple[str, StopReason]:
+    """``text`` within a limit of tokens, and why it stops."""
+    if not isinstance(most, int) or text_tokens(text) <= most:
+        return text, "stop"
+    return text[: most * _CHARACTERS], "length"
+
+
+class _Hints:
+    """A judge's scores; verdicts by the profile's rates; evidence by what was seen."""
+
+    def __init__(
+        self, request: Request, seen: Sightings, draws: Draws, prose: Prose, profile: Profile
+    ) -> None:
+        judges = request.labels.purpose == "judge"
+        self._scores = Scorer(request.messages, draws, profile.judging) if judges else None
+        self._verdict = VerdictHints(request, draws, prose, profile)
+        self._claims = ClaimHints(request.messages)
+        self._report = ReportHints(seen, draws, prose, profile)
+
+    def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
+        score = self._scores(name, schema) if self._scores else None
+        if score is not None:
+            return score
+        hinted = self._verdict(name, schema)
+        if hinted is not NOTHING or self._verdict.verdict:
+            return hinted
+        told = self._claims(name, schema)
+        return self._report(name, schema) if told is NOTHING else told

@@ -1,0 +1,264 @@
+"""Values against JSON Schema 2020-12: whether one fits, and if not, why, in words for a model.
+
+``format`` is an annotation and is not checked. A ``$ref`` reaches the schema itself and nothing
+else: never a file, never the network. Patterns, of texts and of names, have a time limit. Schemas
+come from strangers and values from models, so no check takes longer than its value is long.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Hashable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import lru_cache
+from itertools import islice
+from typing import cast
+
+import regex
+from jsonschema import Draft202012Validator, SchemaError, ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+from orglab.providers.base import JSON
+from orglab.providers.structured_output.fault_words import fault_in_words
+from orglab.providers.structured_output.pattern_size import refuse_large
+from orglab.providers.structured_output.quick_check import Check, quick_check
+
+__all__ = ["SchemaChecker", "checker_for"]
+
+_PATTERN_SECONDS = 0.5  # for all patterns of one check together
+_MOST_FAULTS = 1_000  # of one value; a long list may be wrong in every item
+_KEPT = 1024
+
+_left: ContextVar[float] = ContextVar("seconds left for patterns", default=_PATTERN_SECONDS)
+
+
+def _pattern(
+    _validator: Validator, pattern: str, instance: object, _schema: Mapping[str, JSON]
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, str):
+        return
+    try:
+        found = _found(pattern, instance)
+    except TimeoutError:
+        yield _too_long(pattern)
+        return
+    if not found:
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _found(pattern: str, text: str) -> bool:
+    """Whether ``pattern`` is found; TimeoutError where this check has used up its time."""
+    left = _left.get()
+    if left <= 0:
+        raise TimeoutError
+    began = time.perf_counter()
+    try:
+        return regex.search(pattern, text, timeout=left) is not None
+    finally:
+        _left.set(left - (time.perf_counter() - began))
+
+
+def _too_long(pattern: str) -> ValidationError:
+    return ValidationError(f"matching {pattern!r} took too long")
+
+
+def _pattern_properties(
+    validator: JSON, patterns: Mapping[str, JSON], instance: JSON, _schema: Mapping[str, JSON]
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    for pattern, part in patterns.items():
+        try:
+            names = [name for name in instance if _found(pattern, name)]
+        except TimeoutError:
+            yield _too_long(pattern)
+            continue
+        for name in names:
+            yield from validator.descend(instance[name], part, path=name, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Validator, rule: JSON, instance: JSON, schema: Mapping[str, JSON]
+) -> Iterator[ValidationError]:
+    """As the library's, with names matched by patterns under a time limit."""
+    if not isinstance(instance, dict):
+        return
+    own, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    try:
+        others = {
+            name: value
+            for name, value in instance.items()
+            if name not in own and not any(_found(pattern, name) for pattern in patterns)
+        }
+    except TimeoutError:
+        return  # told by ``patternProperties``
+    yield from _additional(validator, rule, others, {})
+
+
+def _unique_items(
+    _validator: Validator, wanted: JSON, instance: JSON, _schema: Mapping[str, JSON]
+) -> Iterator[ValidationError]:
+    """As the library's, which compares each with each where items are of several kinds."""
+    if wanted and isinstance(instance, list) and len(set(map(_frozen, instance))) < len(instance):
+        yield ValidationError("two items are equal")
+
+
+def _frozen(value: JSON) -> Hashable:
+    """A stand-in that equals another's where JSON Schema says that the values are equal."""
+    if isinstance(value, dict):
+        return "map", frozenset((name, _frozen(item)) for name, item in value.items())
+    if isinstance(value, list):
+        return "list", tuple(map(_frozen, value))
+    return type(value) is bool, value
+
+
+_additional = Draft202012Validator.VALIDATORS["additionalProperties"]
+_Checking = cast(
+    "type[Validator]",
+    extend(  # type: ignore[no-untyped-call]
+        Draft202012Validator,
+        {
+            "pattern": _pattern,
+            "patternProperties": _pattern_properties,
+            "additionalProperties": _additional_properties,
+            "uniqueItems": _unique_items,
+        },
+    ),
+)
+
+
+class SchemaChecker:
+    """One schema, ready to be checked against.
+
+    Attributes:
+        schema: The schema as plain data.
+        types: The JSON types that a value may have at the top, as far as ``type`` says it.
+    """
+
+    def __init__(self, schema: JSON) -> None:
+        self.schema = schema
+        self.types = _types_of(schema)
+        self._full = _Checking(schema, registry=Registry())
+        self._quick: Check | None = quick_check(schema)
+
+    def fits(self, value: JSON) -> bool:
+        """Whether ``value`` fits the schema."""
+        if self._quick is not None:
+            return self._quick(value)
+        _left.set(_PATTERN_SECONDS)
+        try:
+            return self._full.is_valid(value)
+        except RecursionError:
+            return False
+
+    def faults(self, value: JSON, limit: int = 3) -> tuple[str, ...]:
+        """What is wrong with ``value``, in words that name the field; empty when it fits."""
+        _left.set(_PATTERN_SECONDS)
+        try:
+            first = islice(self._full.iter_errors(value), _MOST_FAULTS)
+            errors = sorted(first, key=lambda error: list(map(str, error.path)))
+        except RecursionError:
+            return ("it is nested too deeply",)
+        words = list(dict.fromkeys(fault_in_words(error) for error in errors))
+        left = len(words) - limit
+        return (*words[:limit], *([f"and {left} more"] if left > 0 else []))
+
+    def message(self, value: JSON) -> str:
+        """All that is wrong with ``value``, in one line for a model."""
+        return "; ".join(self.faults(value)) or "the value does not fit the schema"
+
+
+def _types_of(schema: JSON) -> frozenset[str]:
+    """The types a schema admits; all of them where it does not say."""
+    every = frozenset({"object", "array", "string", "number", "boolean", "null"})
+    named = schema.get("type") if isinstance(schema, dict) else None
+    if named is None:
+        return every
+    names = {named} if isinstance(named, str) else set(named)
+    return frozenset("number" if name == "integer" else name for name in names)
+
+
+_by_identity: dict[int, tuple[JSON, SchemaChecker]] = {}
+
+
+def checker_for(schema: Mapping[str, JSON] | bool) -> SchemaChecker:
+    """The checker of ``schema``, which must not be changed afterwards; made once and kept.
+
+    Raises:
+        ValueError: It is no JSON Schema 2020-12, or refers to something outside itself.
+    """
+    kept = _by_identity.get(id(schema))
+    if kept is not None and kept[0] is schema:
+        return kept[1]
+    checker = _checker(json.dumps(schema, ensure_ascii=False, default=dict))
+    if len(_by_identity) >= _KEPT:
+        _by_identity.clear()
+    _by_identity[id(schema)] = (schema, checker)
+    return checker
+
+
+@lru_cache(maxsize=_KEPT)
+def _checker(text: str) -> SchemaChecker:
+    schema = json.loads(text)
+    try:
+        Draft202012Validator.check_schema(schema)
+        _refuse_foreign(schema, schema)
+    except SchemaError as error:
+        place = "/".join(map(str, error.absolute_path)) or "the top"
+        raise ValueError(f"not a JSON Schema 2020-12: at {place}: {error.message[:200]}") from None
+    return SchemaChecker(schema)
+
+
+def _refuse_foreign(part: JSON, schema: JSON) -> None:
+    """Refuses a ``$ref`` that leads nowhere, and a pattern that cannot be read or kept in time."""
+    if isinstance(part, dict) and "unevaluatedProperties" in part and _has_patterns(schema):
+        raise ValueError(
+            "`unevaluatedProperties` and `patternProperties` do not go together here: "
+            "write `additionalProperties`"
+        )
+    for key, inner in _entries(part):
+        if key in ("$ref", "$dynamicRef") and isinstance(inner, str):
+            _resolve(inner, schema)
+        elif key == "pattern" and isinstance(inner, str):
+            _compile(inner)
+        elif key == "patternProperties" and isinstance(inner, dict):
+            for pattern in inner:
+                _compile(pattern)
+        _refuse_foreign(inner, schema)
+
+
+def _has_patterns(part: JSON) -> bool:
+    """The library matches names for ``unevaluatedProperties`` without a limit of time."""
+    return any(key == "patternProperties" or _has_patterns(inner) for key, inner in _entries(part))
+
+
+def _entries(part: JSON) -> list[tuple[str, JSON]]:
+    if isinstance(part, dict):
+        return [
+            item for item in part.items() if item[0] not in {"const", "enum", "default", "examples"}
+        ]
+    return [("", inner) for inner in part] if isinstance(part, list) else []
+
+
+def _resolve(reference: str, schema: JSON) -> None:
+    if not isinstance(schema, dict):
+        return
+    resource = DRAFT202012.create_resource(schema)
+    name = resource.id() or ""
+    try:
+        Registry().with_resource(name, resource).resolver(name).lookup(reference)
+    except Unresolvable:
+        raise ValueError(f"$ref {reference!r} leads nowhere inside the schema") from None
+
+
+def _compile(pattern: str) -> None:
+    refuse_large(pattern)
+    try:
+        regex.compile(pattern)
+    except (regex.error, RecursionError) as fault:
+        raise ValueError(f"the pattern {pattern!r} cannot be read: {fault}") from None

@@ -1,0 +1,501 @@
+"""The figures of studies side by side, one column an arm: what the end of a run prints.
+
+Missing is never 0: every figure says of how many runs it is, and how many are missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, TypeAlias
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orglab.results.jsontext import loads
+from orglab.results.plain import visible
+from orglab.results.report.experiment.plan_history import (
+    current_numbers,
+    current_runs,
+    frozen_plans,
+    planned_keys,
+)
+from orglab.results.statistics.models.wilson import wilson
+from orglab.results.store.reader import Reader, RunRow
+from orglab.results.tables.sweep_plan import SweepPlan, sweep_plan
+from orglab.results.usage.cost_text import money_words
+from orglab.results.usage.formatting import count, dollars, seconds, unreal
+from orglab.results.usage.served_models import Drift, drift_words, drifts
+
+__all__ = ["ArmFigures", "Measure", "Summary", "summary"]
+
+JSON: TypeAlias = Any
+_DETAIL = re.compile(r"@\d+$|^hedges\.|^judge_panel\.")
+"""Names of scores of single drafts, of classes, and of how judging went: told with the others."""
+_AT_ONCE = 4
+"""Columns side by side; more groups follow below."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Measure:
+    """What was measured under one name in one group.
+
+    Attributes:
+        scale: The measure's scale.
+        main: It is shown also where only the main figures are.
+        values: Numbers, or 0 and 1.
+        labels: How often each label was given.
+        missing: Runs in which the value is missing.
+        units: The units that were measured: of several runs of one unit, no interval is told, since
+            they say less than as many units would.
+    """
+
+    scale: str = ""
+    main: bool = True
+    values: list[float] = field(default_factory=list)
+    labels: Counter[str] = field(default_factory=Counter)
+    missing: int = 0
+    units: set[str] = field(default_factory=set)
+
+    def add(self, value: float | None, label: str | None, unit: str) -> None:
+        """Counts a score of a run of a unit."""
+        if label is not None or value is not None:
+            self.units.add(unit)
+        if label is not None:
+            self.labels[label] += 1
+        elif value is None:
+            self.missing += 1
+        else:
+            self.values.append(value)
+
+    @property
+    def n(self) -> int:
+        """Runs in which it was measured."""
+        return len(self.values) + self.labels.total()
+
+    def as_json(self) -> dict[str, JSON]:
+        """Its figures as plain data."""
+        figures: dict[str, JSON] = {"scale": self.scale, "n": self.n, "missing": self.missing}
+        if self.labels:
+            return figures | {"labels": dict(self.labels.most_common())}
+        if not self.values:
+            return figures
+        if self.scale == "binary":
+            hits = round(sum(self.values))
+            low, high = self._interval(hits) or (None, None)
+            rate = {"hits": hits, "rate": hits / self.n, "low": low, "high": high}
+            return figures | rate
+        return figures | {"mean": fmean(self.values), "median": median(self.values)}
+
+    def _interval(self, hits: int) -> tuple[float, float] | None:
+        return wilson(hits, self.n) if self.n == len(self.units) else None
+
+    def text(self, runs: int) -> str:
+        """Its figures on a line or two; of how many, where it is not of all ``runs``."""
+        if not self.n:
+            return f"{self.missing} missing" if self.missing else ""
+        few = f"\nof {self.n}, {self.missing} missing" if self.n != runs or self.missing else ""
+        return self._text() + few
+
+    @property
+    def is_zero(self) -> bool:
+        """It was 0 wherever it was looked for."""
+        counted = self.scale != "binary" and not self.labels and not self.missing
+        return counted and bool(self.values) and not any(self.values)
+
+    def _text(self) -> str:
+        if self.labels:
+            label, often = self.labels.most_common(1)[0]
+            return f"{visible(label)}: {often} of {self.n}"
+        if self.scale == "binary":
+            hits = round(sum(self.values))
+            rate = f"{100 * hits / self.n:.0f} % ({hits} of {self.n})"
+            interval = self._interval(hits)
+            if interval is None:
+                return f"{rate}, {count(len(self.units), 'unit')}"
+            return f"{rate}, {100 * interval[0]:.0f} to {100 * interval[1]:.0f} %"
+        return f"{_short(fmean(self.values))}, median {_short(median(self.values))}"
+
+
+@dataclass(kw_only=True, slots=True)
+class ArmFigures:
+    """The figures of one arm of one study.
+
+    Attributes:
+        label: Its name in the table.
+        arm: The arm.
+        study: The study's file.
+        statuses: Runs by status.
+        simulated: Runs with simulated replies.
+        unpriced: Runs whose cost is unknown.
+        totals: What the store counts of every ended run, by name.
+        measures: Scores by name.
+        earlier: Runs of an earlier content of their unit: another one, and in no figure.
+    """
+
+    label: str
+    arm: str
+    study: Path
+    statuses: Counter[str] = field(default_factory=Counter)
+    simulated: int = 0
+    unpriced: int = 0
+    totals: dict[str, list[float]] = field(default_factory=dict)
+    measures: dict[str, Measure] = field(default_factory=dict)
+    earlier: int = 0
+
+    def add(self, row: RunRow) -> None:
+        """Counts a run."""
+        self.statuses[row.status] += 1
+        if row.status == "running":
+            return
+        self.simulated += row.simulated
+        spent = row.service_seconds + row.waiting_seconds
+        figures = {
+            "turns": row.turns,
+            "loops": row.loops,
+            "tool calls": row.tool_calls,
+            "tokens": row.tokens_input + row.tokens_output,
+            "seconds": spent if row.seconds is None else row.seconds,
+        }
+        for name, value in figures.items():
+            self.totals.setdefault(name, []).append(value)
+        if row.cost_usd is None:
+            self.unpriced += 1
+        else:
+            self.totals.setdefault("dollars", []).append(row.cost_usd)
+
+    @property
+    def runs(self) -> int:
+        """All its runs."""
+        return self.statuses.total()
+
+    @property
+    def ended(self) -> int:
+        """Its runs that have ended: of others it is not known who answered."""
+        return self.runs - self.statuses["running"]
+
+    def as_json(self) -> dict[str, JSON]:
+        """Its figures as plain data; totals are of the runs that ended."""
+        return {
+            "label": self.label,
+            "arm": self.arm,
+            "study": str(self.study),
+            "runs": self.runs,
+            "statuses": dict(self.statuses),
+            "simulated_runs": self.simulated,
+            "runs_of_unknown_cost": self.unpriced,
+            "runs_of_earlier_contents": self.earlier,
+            "totals": {
+                name: {"n": len(values), "mean": fmean(values), "median": median(values)}
+                for name, values in self.totals.items()
+            },
+            "measures": {name: measure.as_json() for name, measure in self.measures.items()},
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """Figures side by side; a Rich console prints it.
+
+    Attributes:
+        groups: One an arm.
+        everything: Every figure is printed, not the main ones alone.
+        drifts: Models of a study that were served by several, by the study's folder.
+        money: What was not paid, or may have been, by the study's folder.
+    """
+
+    groups: tuple[ArmFigures, ...]
+    everything: bool = False
+    drifts: tuple[tuple[str, Drift], ...] = ()
+    money: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def simulated(self) -> bool:
+        """A reply of any run was simulated."""
+        return any(group.simulated for group in self.groups)
+
+    def __rich__(self) -> RenderableType:
+        parts: list[RenderableType] = []
+        if self.simulated:
+            words = "SIMULATED: no language model wrote these replies; the figures measure nothing"
+            if not all(group.simulated == group.ended for group in self.groups):
+                words = f"PARTLY SIMULATED: {_few([*map(_simulated, self.groups)])}"
+            parts.append(Text(words, style="bold magenta"))
+        starts = range(0, len(self.groups), _AT_ONCE)
+        told = [name for name in _measured(self.groups) if self.everything or self._is_main(name)]
+        zeros = [name for name in told if _is_zero(self.groups, name)]
+        names = [name for name in told if name not in zeros]
+        totals = _TOTALS if self.everything else _MAIN_TOTALS
+        parts += [_table(self.groups[start : start + _AT_ONCE], totals, names) for start in starts]
+        parts.append(Text("Means and medians; rates with Wilson intervals of 95 %.", style="dim"))
+        if earlier := sum(group.earlier for group in self.groups):
+            words = f"Left out: {earlier} runs of units that were edited under the same id since."
+            parts.append(Text(words, style="dim"))
+        if zeros:
+            parts.append(Text(f"0 in every run: {visible(', '.join(zeros))}", style="dim"))
+        parts += [Text(f"{self._of(place)}{words}") for place, words in self.money]
+        parts += [
+            Text(f"DRIFT: {self._of(place)}{drift_words(drift)}", style="bold yellow")
+            for place, drift in self.drifts
+        ]
+        return Group(*parts)
+
+    def _of(self, place: str) -> str:
+        """Which study, where there are several."""
+        several = len({group.study for group in self.groups}) > 1
+        return f"{visible(place)}: " if several else ""
+
+    def _is_main(self, name: str) -> bool:
+        if _DETAIL.search(name):
+            return False
+        found = [group.measures[name] for group in self.groups if name in group.measures]
+        return any(measure.main for measure in found)
+
+    def text(self, width: int = 100) -> str:
+        """The table as plain text of ``width`` columns."""
+        console = Console(
+            file=StringIO(), width=width, no_color=True, color_system=None, highlight=False
+        )
+        with console.capture() as capture:
+            console.print(self)
+        return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
+
+    def as_json(self) -> dict[str, JSON]:
+        """Everything as plain data, for ``jsontext.dumps``."""
+        return {
+            "simulated": self.simulated,
+            "groups": [group.as_json() for group in self.groups],
+            "drifts": [{"study": place, **drift.as_json()} for place, drift in self.drifts],
+            "money": [{"study": place, "words": words} for place, words in self.money],
+        }
+
+
+def _simulated(group: ArmFigures) -> str:
+    """How many of its runs are simulated; "" where none is."""
+    words = f"{visible(group.label)} {group.simulated} of {group.ended} ended runs"
+    return words if group.simulated else ""
+
+
+def _few(words: Sequence[str]) -> str:
+    told = [each for each in words if each]
+    more = [f"{len(told) - _AT_ONCE} more"] if len(told) > _AT_ONCE else []
+    return ", ".join([*told[:_AT_ONCE], *more])
+
+
+def summary(places: Sequence[Path], *, everything: bool = False) -> Summary:
+    """The figures of studies, one group an arm of each.
+
+    Args:
+        places: The studies' files or folders.
+        everything: Prints every figure, not the main ones alone.
+
+    Raises:
+        StoreError: There is no study at one of them.
+    """
+    groups: list[ArmFigures] = []
+    drifting: list[tuple[str, Drift]] = []
+    money: list[tuple[str, str]] = []
+    for place in places:
+        with Reader(place) as reader:
+            groups += _read(reader)
+            name = reader.path.parent.name
+            drifting += [(name, drift) for drift in drifts(reader)]
+            money += [(name, words) for words in money_words(reader)]
+    arms = Counter(group.arm for group in groups)
+    for group in groups:
+        if arms[group.arm] > 1:
+            group.label = f"{group.arm} ({group.study.parent.name})"
+    return Summary(
+        groups=tuple(groups), everything=everything, drifts=tuple(drifting), money=tuple(money)
+    )
+
+
+def _read(reader: Reader) -> Iterable[ArmFigures]:
+    groups: dict[str, ArmFigures] = {}
+    rows = list(reader.runs())
+    sweep = sweep_plan(reader)
+    current = current_numbers(reader, sweep.as_experiment) if sweep else _current(reader, rows)
+    for row in rows:
+        if sweep is not None and not _is_planned(sweep, row):
+            continue
+        new = ArmFigures(label=row.arm, arm=row.arm, study=reader.path)
+        group = groups.setdefault(row.arm, new)
+        if row.run in current:
+            group.add(row)
+        else:
+            group.earlier += 1
+    _add_scores(reader, groups, current)
+    arms = list(sweep.by_name) if sweep else _arms(reader)
+    order = {arm: at for at, arm in enumerate(arms)}
+    return sorted(groups.values(), key=lambda group: order.get(group.arm, len(order)))
+
+
+def _is_planned(sweep: SweepPlan, row: RunRow) -> bool:
+    """The run is of a variant, unit and replicate of the sweep's last plan; others count nowhere."""
+    normal = sweep.normal
+    return (
+        row.arm in sweep.by_name
+        and row.unit in sweep.units
+        and row.replicate < normal["replicates"]
+        and row.seed == normal["seed"]
+    )
+
+
+def _arms(reader: Reader) -> list[str]:
+    """The arms in the order of the report; [] where the study is no experiment."""
+    return frozen_plans(reader)[-1].arms if _is_experiment(reader) else []
+
+
+def _current(reader: Reader, rows: Sequence[RunRow]) -> set[int]:
+    """The numbers of the runs of each unit as it is now.
+
+    Two runs of one unit are of different contents of it: the frozen plan tells which counts, and
+    where there is none the latest.
+    """
+    latest: dict[tuple[object, ...], int] = {}
+    for row in rows:
+        key = (row.arm, row.spec, row.unit, row.replicate, row.seed)
+        latest[key] = max(row.run, latest.get(key, 0))
+    plans = frozen_plans(reader) if _is_experiment(reader) else []
+    if plans:
+        seed = plans[-1].normal["seed"]
+        own = [row for row in rows if row.seed == seed]
+        for row in current_runs(plans[-1], list(planned_keys(plans[-1])), own).values():
+            latest[row.arm, row.spec, row.unit, row.replicate, row.seed] = row.run
+    return set(latest.values())
+
+
+def _is_experiment(reader: Reader) -> bool:
+    return any(True for _ in reader.rows("SELECT 1 FROM specs WHERE kind='experiment' LIMIT 1"))
+
+
+def _add_scores(reader: Reader, groups: Mapping[str, ArmFigures], current: set[int]) -> None:
+    names = _names(reader)
+    sql = """SELECT s.run, r.arm, r.unit, s.evaluator, s.arguments, s.name, s.scale, s.value, s.label
+             FROM scores s JOIN runs r USING (run) ORDER BY s.run"""
+    for row in reader.rows(sql):
+        if row["run"] not in current:
+            continue
+        name = names[row["evaluator"], row["arguments"], row["name"]]
+        measure = groups[row["arm"]].measures.setdefault(name, Measure())
+        measure.scale = row["scale"]
+        measure.main = row["evaluator"] != "usage" and row["name"] not in _DETAILS
+        measure.add(row["value"], row["label"], row["unit"])
+    failed = """SELECT e.run, r.arm, e.evaluator FROM evaluations e JOIN runs r USING (run)
+                WHERE e.error IS NOT NULL ORDER BY e.run"""
+    for row in reader.rows(failed):
+        if row["run"] not in current:
+            continue
+        name = f"{row['evaluator']} could not measure"
+        measure = groups[row["arm"]].measures.setdefault(name, Measure(scale="count"))
+        measure.missing += 1
+
+
+def _names(reader: Reader) -> dict[tuple[str, str, str], str]:
+    """A score's name, with its evaluator's arguments where several share it."""
+    sql = "SELECT DISTINCT evaluator, arguments, name FROM scores"
+    keys = [tuple(row) for row in reader.rows(sql)]
+    often = Counter(name for _, _, name in keys)
+    return {
+        (evaluator, arguments, name): name
+        if often[name] == 1
+        else f"{name} {_arguments(evaluator, arguments)}"
+        for evaluator, arguments, name in keys
+    }
+
+
+def _arguments(evaluator: str, arguments: str) -> str:
+    try:
+        known = loads(arguments)
+    except ValueError:
+        return f"({evaluator})"
+    if not isinstance(known, Mapping) or not known:
+        return f"({evaluator})"
+    return "(" + ", ".join(f"{key}: {value}" for key, value in known.items()) + ")"
+
+
+def _table(groups: Sequence[ArmFigures], totals: Sequence[str], names: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+    table.add_column("", no_wrap=True, overflow="fold")
+    for group in groups:
+        table.add_column(Text(visible(group.label)), justify="left")
+    for name, cells in _lines(groups, totals, names):
+        table.add_row(Text(visible(name), style="dim"), *[Text(cell) for cell in cells])
+    return table
+
+
+def _lines(
+    groups: Sequence[ArmFigures], totals: Sequence[str], names: Sequence[str]
+) -> Iterable[tuple[str, list[str]]]:
+    yield "runs", [str(group.runs) for group in groups]
+    for status, words in _STATUSES.items():
+        if any(group.statuses[status] for group in groups):
+            yield words, [str(group.statuses[status]) for group in groups]
+    for name in totals:
+        yield (
+            f"{_unreal(groups)}{name} a run" if name == "dollars" else f"{name} a run",
+            [_total(group, name) for group in groups],
+        )
+    for name in names:
+        found = [(group.measures.get(name, Measure()), group.runs) for group in groups]
+        yield name, [measure.text(runs) for measure, runs in found]
+
+
+def _unreal(groups: Sequence[ArmFigures]) -> str:
+    """Dollars that nobody paid are called so in their own line."""
+    if not any(any(group.totals.get("dollars", ())) for group in groups):
+        return ""
+    words = unreal(sum(group.simulated for group in groups), sum(group.ended for group in groups))
+    return f"{words} " if words else ""
+
+
+def _measured(groups: Sequence[ArmFigures]) -> list[str]:
+    """Names of scores, rates first, without those that the lines above tell."""
+    scales = {name: measure.scale for group in groups for name, measure in group.measures.items()}
+    names = [name for name in scales if name not in _TOLD_ABOVE]
+    return sorted(names, key=lambda name: scales[name] != "binary")
+
+
+def _is_zero(groups: Sequence[ArmFigures], name: str) -> bool:
+    """It is 0 in every run."""
+    return all(group.measures.get(name, Measure(values=[0])).is_zero for group in groups)
+
+
+_TOTALS = ("turns", "loops", "tool calls", "tokens", "dollars", "seconds")
+_MAIN_TOTALS = _TOTALS[2:]
+# What `approvals` counts beside the main figures.
+_DETAILS = frozenset(("comments", "reviews", "unreviewed"))
+# What `usage` measures and the store counts: told once.
+_TOLD_ABOVE = frozenset(
+    ("turns", "loops", "tool_calls", "tokens.total", "cost_usd", "seconds", "simulated")
+)
+_STATUSES = {
+    "completed": "  completed",
+    "stopped": "  stopped, no answer",
+    "failed": "  failed",
+    "running": "  not ended",
+}
+
+
+def _total(group: ArmFigures, name: str) -> str:
+    values = group.totals.get(name)
+    unknown = f"{group.unpriced} unknown" if name == "dollars" and group.unpriced else ""
+    if not values:
+        return unknown
+    shows: dict[str, Callable[[float], str]] = {"dollars": dollars, "seconds": seconds}
+    show = shows.get(name, _short)
+    text = f"{show(fmean(values))}, median {show(median(values))}"
+    return f"{text}\n{unknown}" if unknown else text
+
+
+def _short(value: float) -> str:
+    """Three digits after the point at most, fewer for large numbers."""
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"

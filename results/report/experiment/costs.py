@@ -1,0 +1,201 @@
+"""What a study cost, by arm and role: writing, judging, both; in full, and what was paid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from orglab.results.report.experiment.data import Tables
+from orglab.results.store.reader import Reader
+from orglab.results.usage.spending import ANSWERED
+
+__all__ = ["JUDGING", "ArmCosts", "Costs", "Use", "read_costs"]
+
+JUDGING = "judge"
+"""The purpose of the calls of judges."""
+
+
+@dataclass(kw_only=True)
+class Use:
+    """What calls used together.
+
+    Attributes:
+        calls: Calls.
+        tokens: Tokens read and written.
+        usd: US dollars of the calls whose price is known.
+        unpriced: Calls whose price is not known.
+        seconds: Seconds of service and waiting, added up also where calls ran side by side.
+        shared_calls: Calls whose reply was taken from the other arm or from another study, so that
+            they were not paid.
+        shared_tokens: Their tokens.
+        shared_usd: Their dollars.
+        kept_calls: Those of them whose reply another study had paid for.
+        kept_tokens: Their tokens.
+        kept_usd: Their dollars.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+    seconds: float = 0.0
+    shared_calls: int = 0
+    shared_tokens: int = 0
+    shared_usd: float = 0.0
+    kept_calls: int = 0
+    kept_tokens: int = 0
+    kept_usd: float = 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars in full; None where the price of a call is unknown."""
+        return None if self.unpriced else self.usd
+
+    @property
+    def net_cost(self) -> float | None:
+        """Dollars that were paid."""
+        return None if self.unpriced else self.usd - self.shared_usd
+
+    @property
+    def net_tokens(self) -> int:
+        """Tokens that were paid."""
+        return self.tokens - self.shared_tokens
+
+    def add(self, other: Use) -> None:
+        """Adds what other calls used."""
+        for name in vars(self):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(kw_only=True)
+class ArmCosts:
+    """One arm.
+
+    Attributes:
+        arm: The arm.
+        runs: Runs that were begun.
+        roles: By role, the judges aside.
+        judging: Calls of judges.
+        put_aside: Calls of attempts that failed and were tried again: paid, and in no figure else.
+    """
+
+    arm: str
+    runs: int = 0
+    roles: dict[str, Use] = field(default_factory=dict)
+    judging: Use = field(default_factory=Use)
+    put_aside: Use = field(default_factory=Use)
+
+    @property
+    def generation(self) -> Use:
+        """All roles together."""
+        return _sum(self.roles.values())
+
+    @property
+    def both(self) -> Use:
+        """Writing and judging."""
+        return _sum([self.generation, self.judging])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """Costs of all arms.
+
+    Attributes:
+        arms: By arm, in the plan's order.
+        roles: Every role that spoke in any arm, in order of its tokens.
+        simulated: Calls that no language model answered.
+        answered: Calls that were answered; a reply that could not be read is one.
+        calls: All calls.
+        simulated_judging: Calls of judges that no language model answered.
+    """
+
+    arms: Mapping[str, ArmCosts]
+    roles: Sequence[str]
+    simulated: int
+    answered: int
+    calls: int
+    simulated_judging: int
+
+    @property
+    def unreal(self) -> str:
+        """``simulated`` or ``partly simulated``, as the dollars are; "" where all were asked for."""
+        if not self.simulated:
+            return ""
+        return "simulated" if self.simulated == self.answered else "partly simulated"
+
+    @property
+    def total(self) -> Use:
+        """Everything, put aside calls included."""
+        return _sum(use for arm in self.arms.values() for use in (arm.both, arm.put_aside))
+
+    @property
+    def shares(self) -> bool:
+        """A reply was not paid: it was taken from another arm or another study."""
+        return self.total.shared_calls > 0
+
+    @property
+    def between_arms(self) -> bool:
+        """A reply was taken from another arm."""
+        return self.total.shared_calls > self.total.kept_calls
+
+
+_SQL = f"""
+SELECT run, role, purpose='judge' AS judging, superseded>0 AS aside,
+  COUNT(*) AS calls, SUM(tokens_input+tokens_output) AS tokens, TOTAL(cost_usd) AS usd,
+  SUM(cost_usd IS NULL AND {ANSWERED}) AS unpriced,
+  TOTAL(service_seconds+waiting_seconds) AS seconds,
+  SUM(shared) AS shared_calls, SUM(shared*(tokens_input+tokens_output)) AS shared_tokens,
+  TOTAL(shared*cost_usd) AS shared_usd, SUM(kept) AS kept_calls,
+  SUM(kept*(tokens_input+tokens_output)) AS kept_tokens, TOTAL(kept*cost_usd) AS kept_usd,
+  SUM(simulated) AS simulated, SUM(error IS NULL OR served<>'') AS answered
+FROM (SELECT *, attempts=0 AND error IS NULL AS shared,
+  attempts=0 AND error IS NULL AND json_extract(reply, '$.kept') IS NOT NULL AS kept FROM calls)
+GROUP BY run, role, judging, aside ORDER BY run, role
+"""  # noqa: S608 - constants of ours
+
+
+def read_costs(reader: Reader, tables: Tables, arms: Sequence[str]) -> Costs:
+    """Adds up the calls of every planned run, however it ended."""
+    found = {arm: ArmCosts(arm=arm) for arm in arms}
+    for run in tables.rows.values():
+        found[run.arm].runs += 1
+    numbers = tables.numbers
+    simulated = answered = judging = calls = 0
+    for row in reader.rows(_SQL):
+        if row["run"] not in numbers:
+            continue
+        use = Use(**{name: row[name] for name in vars(Use())})
+        _place(found[numbers[row["run"]].arm], row["role"], row["judging"], row["aside"]).add(use)
+        calls += row["calls"]
+        simulated += row["simulated"]
+        answered += row["answered"]
+        judging += row["simulated"] if row["judging"] else 0
+    return Costs(
+        arms=found,
+        roles=_by_tokens(found.values()),
+        simulated=simulated,
+        answered=answered,
+        calls=calls,
+        simulated_judging=judging,
+    )
+
+
+def _place(costs: ArmCosts, role: str, judging: int, aside: int) -> Use:
+    if aside:
+        return costs.put_aside
+    return costs.judging if judging else costs.roles.setdefault(role, Use())
+
+
+def _by_tokens(arms: Iterable[ArmCosts]) -> list[str]:
+    tokens: dict[str, int] = {}
+    for arm in arms:
+        for role, use in arm.roles.items():
+            tokens[role] = tokens.get(role, 0) + use.tokens
+    return sorted(tokens, key=lambda role: (-tokens[role], role))
+
+
+def _sum(uses: Iterable[Use]) -> Use:
+    total = Use()
+    for use in uses:
+        total.add(use)
+    return total

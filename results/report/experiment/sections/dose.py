@@ -1,0 +1,100 @@
+"""Dose-response: an outcome against how often something happened."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.sections.robustness import coefficient_words
+from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
+from orglab.results.report.render.number_format import (
+    amount,
+    label,
+    name_list,
+    number,
+    p_equals,
+    p_value,
+)
+from orglab.results.report.render.scatter import DosePanel, dose_figure
+from orglab.results.statistics.data.cells import unit_means
+from orglab.results.statistics.data.dataset import Study
+from orglab.results.statistics.models.dose_response import Dose
+from orglab.results.statistics.models.regression import Fit
+
+__all__ = ["dose_part"]
+
+
+def dose_part(findings: Findings) -> Section | None:
+    """Every declared dose-response."""
+    analysis, study = findings.analysis, findings.study
+    if analysis is None or study is None or not analysis.dose:
+        return None
+    panels = [panel for row in analysis.dose if (panel := _panel(study, row))]
+    blocks: list[Block] = []
+    if panels:
+        caption = (
+            "Each mark is a unit of the arm; bars are means at each dose. The line is the "
+            "least-squares fit, drawn where the model has no covariates."
+        )
+        blocks.append(Figure(name="dose", svg=dose_figure("dose", panels), caption=caption))
+    for row in analysis.dose:
+        blocks += _told(row)
+    return Section(id="dose", title="Dose and response", blocks=blocks)
+
+
+def _panel(study: Study, row: Dose) -> DosePanel | None:
+    dose, outcome = (
+        unit_means(study.cells(name).of(row.within)) for name in (row.dose, row.outcome)
+    )
+    both = np.isfinite(dose) & np.isfinite(outcome)
+    if not both.any():
+        return None
+    fitted = row.classical.coefficients
+    return DosePanel(
+        title=f"within {row.within}",
+        axes=(label(row.dose), label(row.outcome)),
+        dose=dose[both],
+        outcome=outcome[both],
+        line=(fitted[0].estimate, fitted[1].estimate) if fitted and not row.covariates else None,
+    )
+
+
+def _told(row: Dose) -> list[Block]:
+    found = row.spearman
+    held = (
+        f", with {name_list([label(name) for name in row.covariates])} held equal"
+        if row.covariates
+        else ""
+    )
+    words = f"{label(row.outcome)} on {label(row.dose)} within {row.within}{held} ({row.label}): "
+    if found.rho is None:
+        words += f"no rank correlation: {found.why}."
+    else:
+        words += f"Spearman's rho = {number(found.rho, 2)}, {p_equals(found.p)}, n = {found.n}"
+        words += " (without covariates)." if row.covariates else "."
+    if row.label == "correlational":
+        words += (
+            " The dose was not drawn by chance: a weak draft may bring about both the "
+            "loops and the score."
+        )
+    if row.left_out:
+        words += f" {amount(row.left_out, 'unit')} without all values left out."
+    return [Paragraph(text=words), _fits(row)]
+
+
+def _fits(row: Dose) -> Table:
+    columns = [Column(title="least squares", figures=False)]
+    columns += [Column(title=title) for title in ("estimate", "t", "p", "n", "R²")]
+    rows = [cells for fit in (row.classical, row.clustered) for cells in _cells(fit)]
+    return Table(columns=columns, rows=rows)
+
+
+def _cells(fit: Fit) -> list[list[str]]:
+    kind = f"{fit.errors} errors" + (f" ({fit.clusters} clusters)" if fit.clusters else "")
+    if not fit.coefficients:
+        return [[f"{kind}: {fit.why}", "", "", "", "", ""]]
+    return [
+        [f"{label(one.name)}, {kind}", coefficient_words(one), number(one.statistic, 2),
+         p_value(one.p), str(fit.n), number(fit.r_squared, 2)]
+        for one in fit.coefficients[1:]
+    ]  # fmt: skip

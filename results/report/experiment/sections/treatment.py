@@ -1,0 +1,112 @@
+"""What the arms differ in: paths, prompts, drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from orglab.results.jsontext import dumps
+from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.render.blocks import (
+    Block,
+    Changes,
+    Column,
+    Drawing,
+    Fold,
+    Paragraph,
+    Section,
+    Table,
+)
+from orglab.results.report.render.number_format import MINUS, amount
+from orglab.results.word_changes import word_changes
+
+__all__ = ["treatment_part", "treatment_table", "treatment_words"]
+
+JSON: TypeAlias = Any
+
+_SHORT = 48
+"""Longer values are not shown on the first screen."""
+
+
+def treatment_words(findings: Findings) -> list[str]:
+    """One line a contrast: what differs, from what to what."""
+    lines = []
+    for arm, other in findings.plan.contrasts:
+        found = findings.comparisons.get(f"{arm} - {other}")
+        if found is None:
+            declared = findings.plan.normal["treatment"].get(f"{arm} - {other}", [])
+            lines.append(f"{arm} against {other}: {', '.join(declared) or 'nothing'}")
+            continue
+        told = [
+            f"{each['path']} ({_value(each, 'left', _SHORT)} → {_value(each, 'right', _SHORT)})"
+            for each in _tested(found)
+        ]
+        lines.append(f"{arm} against {other}: {'; '.join(told) or 'nothing differs'}")
+    return lines
+
+
+def _tested(found: Mapping[str, JSON]) -> list[Mapping[str, JSON]]:
+    return [each for each in found["differences"] if each["kind"] != "evaluation"]
+
+
+def _value(difference: Mapping[str, JSON], side: str, most: int = 160) -> str:
+    if side not in difference:
+        return "absent"
+    value = difference[side]
+    text = value if isinstance(value, str) else dumps(value)
+    return text if len(text) <= most else f"{len(text):,} characters"
+
+
+def treatment_table(found: Mapping[str, JSON]) -> Table:
+    """Every difference of two arms, side by side."""
+    columns = [
+        Column(title=title, figures=False)
+        for title in ("path", "kind", found["left"], found["right"])
+    ]
+    rows = [
+        [each["path"], each["kind"], _value(each, "left"), _value(each, "right")]
+        for each in _tested(found)
+    ]
+    return Table(columns=columns, rows=rows)
+
+
+def treatment_part(findings: Findings) -> Section | None:
+    """Differences, drawings and prompts of every contrast; None where none was frozen."""
+    blocks = [
+        block
+        for arm, other in findings.plan.contrasts
+        if (found := findings.comparisons.get(f"{arm} - {other}")) is not None
+        for block in _contrast(arm, other, found)
+    ]
+    return (
+        Section(id="treatment", title="What the arms differ in", blocks=blocks) if blocks else None
+    )
+
+
+def _contrast(arm: str, other: str, found: Mapping[str, JSON]) -> Iterator[Block]:
+    undeclared: Sequence[str] = found.get("undeclared") or ()
+    words = f"{arm} {MINUS} {other}: {amount(len(_tested(found)), 'difference')}"
+    tested = {each["path"] for each in _tested(found)}
+    extra = [path for path in undeclared if path in tested]
+    words += (
+        f", of them undeclared: {', '.join(extra)}."
+        if extra
+        else ", all of them declared as the treatment."
+    )
+    yield Paragraph(text=words, kind="warning" if extra else "plain")
+    yield treatment_table(found)
+    for name, svg in (found.get("drawings") or {}).items():
+        yield Drawing(title=name, svg=svg)
+    prompts = found.get("prompts") or ()
+    if prompts:
+        title = f"Prompts that differ, for the unit {found['unit']} ({len(prompts)})"
+        yield Fold(title=title, blocks=[_prompt(each) for each in prompts])
+
+
+def _prompt(prompt: Mapping[str, JSON]) -> Fold:
+    if not prompt["left"] or not prompt["right"]:
+        side = "right" if prompt["right"] else "left"
+        words = "under the arm alone" if side == "right" else "under the reference alone"
+        return Fold(title=f"{prompt['title']}, {words}", blocks=[Paragraph(text=prompt[side])])
+    pieces = word_changes(prompt["left"], prompt["right"])
+    return Fold(title=prompt["title"], blocks=[Changes(pieces=pieces)])

@@ -1,3 +1,0 @@
-"""Parts of the report, each one function from results to blocks."""
-
-__all__: list[str] = []

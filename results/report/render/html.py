@@ -1,0 +1,74 @@
+"""The report as one HTML page that needs nothing else, and that no text of a model can steer."""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from importlib import resources
+from typing import Any, TypeAlias
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from orglab.results.plain import visible
+from orglab.results.report.page import Page
+from orglab.results.report.render.blocks import Drawing, Figure
+
+__all__ = ["html_page", "page", "style"]
+
+JSON: TypeAlias = Any
+
+_TEMPLATES = "orglab.results.report.render.templates"
+
+
+def html_page(report: Page, transcripts: list[tuple[str, str]]) -> str:
+    """The page.
+
+    Args:
+        report: The report.
+        transcripts: Name and relative address of the transcripts' pages.
+    """
+    return page("report.html.j2", report=report, transcripts=transcripts)
+
+
+def page(template: str, **values: JSON) -> str:
+    """A page from a template; every text is escaped, and what is hidden is written out."""
+    ours = Markup(style())  # noqa: S704 - our own style sheet
+    return _environment().get_template(template).render(style=ours, **values)
+
+
+@cache
+def style() -> str:
+    """The style sheet."""
+    return resources.files(_TEMPLATES).joinpath("report.css").read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("orglab.results.report.render"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Texts of models are values, never templates: nothing of them is evaluated.
+        finalize=_shown,
+    )
+    environment.tests["kind"] = lambda block, name: type(block).__name__ == name
+    environment.globals |= {"picture": _picture, "drawing": _drawing}
+    return environment
+
+
+def _shown(value: JSON) -> JSON:
+    return visible(value) if type(value) is str else value
+
+
+def _picture(figure: Figure) -> Markup:
+    """A figure of ours: inline, so that it follows the page's colours."""
+    return Markup(figure.svg)  # noqa: S704 - drawn by us; its texts were escaped as they were drawn
+
+
+def _drawing(drawing: Drawing) -> str:
+    """A drawing from the store as an image's address: an image runs and loads nothing."""
+    coded = base64.b64encode(drawing.svg.encode()).decode("ascii")
+    return f"data:image/svg+xml;base64,{coded}"

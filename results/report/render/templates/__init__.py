@@ -1,0 +1,6 @@
+"""Jinja templates and style of report pages (data only).
+
+Rendered by ``results.report.render.html``.
+"""
+
+__all__: list[str] = []

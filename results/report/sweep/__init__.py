@@ -1,0 +1,6 @@
+"""The report of a sweep.
+
+Analysis, findings, curves and sections.
+"""
+
+__all__: list[str] = []

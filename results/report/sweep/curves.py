@@ -1,0 +1,255 @@
+"""Parts of a sweep's report with curves: dose and response, interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from orglab.results.report.render.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+)
+from orglab.results.report.render.level_plot import LevelPanel, Line, levels_figure
+from orglab.results.report.render.number_format import amount, label, p_equals, p_value
+from orglab.results.report.sweep.analysis import Axis, Trend, is_grid
+from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
+from orglab.results.report.sweep.sweep_words import difference_words, level_name
+from orglab.results.statistics.models.main_effects import Estimate, mean_estimate
+
+__all__ = ["dose_part", "interactions_part"]
+
+_MOST_LINES = 8
+_MOST_PANELS = 6
+_MOST_ROWS = 60
+_WIDE = 50.0
+"""Where the largest level is so many times the least, the axis is one of logarithms."""
+
+
+def dose_part(findings: SweepFindings) -> Section | None:
+    """Outcomes over the levels of each numeric factor."""
+    pairs = [(outcome, trend) for outcome in findings.outcomes for trend in outcome.trends]
+    panels = [panel for outcome, trend in pairs for panel in _dose(findings, outcome, trend)]
+    if not panels:
+        return None
+    caption = (
+        "Means at each level with intervals of 95 % over units; grey: single variants. Beside them "
+        "the differences to the reference level, paired by unit, whose intervals leave out how "
+        "units differ. For factors drawn from a range: every variant, and the line fitted within units."
+    )
+    shown = panels[: 2 * _MOST_PANELS]
+    blocks: list[Block] = [Figure(name="dose", svg=levels_figure("dose", shown), caption=caption)]
+    blocks.append(Bullets(items=[_trend_words(findings, *pair) for pair in pairs]))
+    return Section(id="dose", title="Dose and response", blocks=blocks)
+
+
+def _dose(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend) -> list[LevelPanel]:
+    axis = findings.axes[trend.factor]
+    values = axis.values
+    means = _variant_means(findings, outcome, trend.factor)
+    if values is None or not means:
+        return []
+    if axis.drawn:
+        return [_drawn(axis, outcome, trend, means)]
+    rows = [row for row in outcome.effects if row.factor == trend.factor]
+    levels = [(values[row.level], row.mean) for row in rows]
+    against = [
+        (values[row.level], row.effect if row.how else Estimate(n=0, value=0.0)) for row in rows
+    ]
+    names = (label(axis.name), label(outcome.name))
+    ticks = list(zip(values, axis.labels, strict=True))
+    panels = [
+        LevelPanel(
+            title="means", axes=names, ticks=ticks, lines=[_line("", levels)], dots=means,
+            log=_is_wide(axis),
+        )
+    ]  # fmt: skip
+    if any(row.how and row.effect.value is not None for row in rows):
+        title = f"difference to {label(axis.name)} {axis.labels[axis.reference]}, paired"
+        names = (names[0], f"difference in {names[1]}")
+        panels.append(
+            LevelPanel(
+                title=title, axes=names, ticks=ticks, lines=[_line("", against)], zero=True,
+                log=_is_wide(axis),
+            )
+        )  # fmt: skip
+    return panels
+
+
+def _drawn(
+    axis: Axis, outcome: OutcomeFindings, trend: Trend, means: Sequence[tuple[float, float]]
+) -> LevelPanel:
+    values = axis.values or ()
+    line = None
+    if trend.slope.value is not None:
+        middle = float(np.mean([value for _, value in means]))
+        along = [_step(place, trend.log) for place, _ in means]
+        ends = (min(values), max(values))
+        heights = [
+            middle + trend.slope.value * (_step(end, trend.log) - float(np.mean(along)))
+            for end in ends
+        ]
+        line = ((ends[0], heights[0]), (ends[1], heights[1]))
+    return LevelPanel(
+        title="variants and the fitted line",
+        axes=(label(axis.name), label(outcome.name)),
+        ticks=list(zip(values, axis.labels, strict=True)),
+        lines=[],
+        dots=means,
+        slope=line,
+        log=axis.log,
+    )
+
+
+def _step(place: float, log: bool) -> float:
+    return float(np.log(place)) if log else place
+
+
+def _is_wide(axis: Axis) -> bool:
+    values = axis.values or ()
+    return min(values) > 0 and max(values) >= _WIDE * min(values)
+
+
+def _variant_means(
+    findings: SweepFindings, outcome: OutcomeFindings, factor: int
+) -> list[tuple[float, float]]:
+    """Place along and mean of every variant."""
+    values = findings.axes[factor].values or ()
+    codes = findings.design.codes[:, factor].tolist()
+    return [
+        (values[codes[row.point]], row.mean.value)
+        for row in outcome.variants
+        if row.mean.value is not None
+    ]
+
+
+def _line(name: str, found: Sequence[tuple[float, Estimate]]) -> Line:
+    known = sorted(
+        ((place, each) for place, each in found if each.value is not None), key=lambda pair: pair[0]
+    )
+    return Line(
+        label=name,
+        places=[place for place, _ in known],
+        means=[each.value or 0.0 for _, each in known],
+        lows=[each.low for _, each in known],
+        highs=[each.high for _, each in known],
+    )
+
+
+def _trend_words(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend) -> str:
+    axis, slope = findings.axes[trend.factor], trend.slope
+    step = (
+        f"a natural logarithm of {label(axis.name)}"
+        if trend.log
+        else f"a step of 1 in {label(axis.name)}"
+    )
+    if slope.value is None:
+        return f"{label(outcome.name)} over {label(axis.name)}: no slope: {slope.why}."
+    return (
+        f"{label(outcome.name)} by {step}: {difference_words(slope)}, {p_equals(slope.p)} (a straight "
+        f"line within each of {amount(slope.n, 'unit')}, averaged; other factors held equal)."
+    )
+
+
+# --- interactions --------------------------------------------------------------------------------
+
+
+def interactions_part(findings: SweepFindings) -> Section | None:
+    """How the effect of one factor hangs on another; None where the design cannot tell."""
+    main = findings.main
+    pairs = _pairs(findings)
+    if main is None or not pairs:
+        return None
+    panels = [_panel(findings, main, pair) for pair in pairs[:_MOST_PANELS]]
+    caption = (
+        f"Mean {label(main.name)} at each pair of levels, over the other factors, with intervals of 95 % over "
+        "units. Parallel lines: the one factor does the same whatever the other is."
+    )
+    figure = levels_figure("interactions", panels)
+    blocks: list[Block] = [Figure(name="interactions", svg=figure, caption=caption)]
+    if main.interactions:
+        blocks.append(_table(findings, main))
+        more = len(main.interactions) - _MOST_ROWS
+        words = (
+            "Each row is a difference of differences: the first factor's difference at the second's level, "
+            "minus the same at the second's reference, made within units. Corrected: Holm over all rows."
+        )
+        words += f" {more} more rows stand in report.json." if more > 0 else ""
+        blocks.append(Paragraph(text=words, kind="note"))
+    return Section(id="interactions", title="Interactions", blocks=blocks)
+
+
+def _pairs(findings: SweepFindings) -> list[tuple[int, int]]:
+    """Pairs of listed factors: the one along the axis, and the one whose levels are lines."""
+    if not is_grid(findings.design, findings.axes):
+        return []
+    axes = findings.axes
+    found = []
+    listed = [at for at, axis in enumerate(axes) if not axis.drawn and len(axis.labels) > 1]
+    for one, other in combinations(listed, 2):
+        along, lines = sorted(
+            (one, other), key=lambda at: (axes[at].values is None, -len(axes[at].labels))
+        )
+        if len(axes[lines].labels) > _MOST_LINES:
+            along, lines = lines, along
+        if len(axes[lines].labels) <= _MOST_LINES:
+            found.append((along, lines))
+    return found
+
+
+def _panel(findings: SweepFindings, outcome: OutcomeFindings, pair: tuple[int, int]) -> LevelPanel:
+    along, across = (findings.axes[at] for at in pair)
+    places = along.values or tuple(float(at) for at in range(len(along.labels)))
+    codes = findings.design.codes
+    lines = []
+    for level, name in enumerate(across.labels):
+        found = []
+        for at, place in enumerate(places):
+            keep = (codes[:, pair[0]] == at) & (codes[:, pair[1]] == level)
+            found.append((place, mean_estimate(_over(outcome, keep))))
+        lines.append(_line(name, found))
+    return LevelPanel(
+        title=f"{label(along.name)} by {label(across.name)}",
+        axes=(label(along.name), label(outcome.name)),
+        ticks=list(zip(places, along.labels, strict=True)),
+        lines=lines,
+        log=along.values is not None and _is_wide(along),
+        legend=label(across.name),
+    )
+
+
+def _over(outcome: OutcomeFindings, keep: np.ndarray) -> np.ndarray:
+    """The mean over points within each unit."""
+    part = outcome.values[keep]
+    known = np.isfinite(part)
+    counts = known.sum(axis=0)
+    sums = np.where(known, part, 0.0).sum(axis=0)
+    return np.asarray(sums / np.where(counts > 0, counts, np.nan))
+
+
+def _table(findings: SweepFindings, outcome: OutcomeFindings) -> Table:
+    columns = [Column(title=title, figures=False) for title in ("difference", "at")]
+    columns += [
+        Column(title=title) for title in ("units", "difference of differences", "p", "p corrected")
+    ]
+    rows = []
+    for row in outcome.interactions[:_MOST_ROWS]:
+        (one, other), (a, b) = row.factors, row.levels
+        first, second = findings.axes[one], findings.axes[other]
+        rows.append(
+            [
+                f"{level_name(findings, one, a)} against {first.labels[first.reference]}",
+                f"{level_name(findings, other, b)} against {second.labels[second.reference]}",
+                str(row.effect.n),
+                difference_words(row.effect),
+                p_value(row.effect.p),
+                p_value(row.p_adjusted),
+            ]
+        )
+    return Table(columns=columns, rows=rows)

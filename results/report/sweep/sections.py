@@ -1,0 +1,394 @@
+"""Parts of a sweep's report: variants, main effects, the front, how it went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from orglab.results.report.experiment.data import NOT_RUN, Tables
+from orglab.results.report.render.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Figure,
+    Fold,
+    Paragraph,
+    Section,
+    Table,
+)
+from orglab.results.report.render.forest import ForestGroup, ForestRow, forest
+from orglab.results.report.render.number_format import (
+    NOTHING,
+    amount,
+    label,
+    number,
+    p_value,
+    percent,
+)
+from orglab.results.report.render.pareto_plot import ParetoMark, pareto_figure
+from orglab.results.report.sweep.analysis import FrontRow, MainEffect, VariantRow
+from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
+from orglab.results.report.sweep.sweep_words import (
+    ALPHA,
+    cost_words,
+    difference_words,
+    mean_words,
+    per_run,
+)
+from orglab.results.statistics.models.main_effects import Estimate, mean_estimate
+
+__all__ = ["conduct_part", "effects_part", "front_part", "methods_part", "variants_part"]
+
+_SHOWN, _MOST = 40, 500
+"""Variants that are shown at once, and in all; every one is in ``report.json``."""
+
+
+def variants_part(findings: SweepFindings) -> Section | None:
+    """Every variant with its outcomes and its cost, the best first."""
+    main = findings.main
+    if main is None:
+        return None
+    ranked = main.ranked
+    table = _variants(findings, ranked[:_SHOWN], 0)
+    blocks: list[Block] = [table]
+    if len(ranked) > _SHOWN:
+        rest = _variants(findings, ranked[_SHOWN:_MOST], _SHOWN)
+        more = f"The next {min(len(ranked), _MOST) - _SHOWN} of {len(ranked):,}"
+        blocks.append(Fold(title=more, blocks=[rest]))
+    reference = findings.names[findings.reference]
+    side = "Less" if main.lower else "More"
+    words = (
+        f"Sorted by {label(main.name)} ({findings.chosen}). {side} of it is better. Intervals are of 95 %, over "
+        f"units. The difference is to {reference}, paired by unit; p is corrected over all variants "
+        "(Holm). The best of many is picked by its figure, which flatters it."
+    )
+    blocks.append(Paragraph(text=words, kind="note"))
+    blocks += _same(findings)
+    return Section(id="variants", title="Variants", blocks=blocks)
+
+
+def _variants(findings: SweepFindings, rows: Sequence[VariantRow], before: int) -> Table:
+    outcomes = findings.outcomes
+    columns = [Column(title="#"), Column(title="variant", figures=False), Column(title="units")]
+    columns.append(Column(title=label(outcomes[0].name)))
+    columns += [Column(title="difference"), Column(title="p")]
+    columns += [Column(title=label(outcome.name)) for outcome in outcomes[1:]]
+    columns += [Column(title=f"{findings.cost} a run"), Column(title="loops")]
+    on_front = {row.point for row in findings.front if row.front}
+    loops = _loops(findings)
+    cells = []
+    for at, row in enumerate(rows):
+        cells.append(
+            [
+                str(before + at + 1),
+                findings.names[row.point],
+                str(row.mean.n),
+                mean_words(row.mean),
+                "reference" if row.point == findings.reference else difference_words(row.against),
+                p_value(row.p_adjusted),
+                *[mean_words(outcome.variants[row.point].mean) for outcome in outcomes[1:]],
+                cost_words(findings, _cost(findings, row.point)),
+                loops.get(row.point, NOTHING),
+            ]
+        )
+    strong = frozenset(at for at, row in enumerate(rows) if row.point in on_front)
+    caption = "Set off: on the Pareto front of quality and cost" if strong else ""
+    return Table(columns=columns, rows=cells, strong=strong, caption=caption)
+
+
+def _cost(findings: SweepFindings, point: int) -> Estimate:
+    if findings.spent is None:
+        return Estimate(n=0, value=None)
+    return mean_estimate(findings.spent[point])
+
+
+def _loops(findings: SweepFindings) -> dict[int, str]:
+    """Loops a completed run, by point."""
+    totals: Counter[str] = Counter()
+    runs: Counter[str] = Counter()
+    for row in findings.tables.rows.values():
+        if row.status == "completed":
+            totals[row.arm] += row.loops
+            runs[row.arm] += 1
+    return {
+        point: number(totals[team] / runs[team], 2)
+        for point, team in enumerate(findings.teams)
+        if runs[team]
+    }
+
+
+def _same(findings: SweepFindings) -> list[Block]:
+    """Which variants are the same team."""
+    found: dict[str, list[str]] = {}
+    for name, team in zip(findings.names, findings.teams, strict=True):
+        found.setdefault(team, []).append(name)
+    alike = [names for names in found.values() if len(names) > 1]
+    if not alike:
+        return []
+    lines = [f"{names[0]}: also {'; '.join(names[1:])}" for names in alike[:_SHOWN]]
+    title = f"Variants that are the same team as another ({len(alike)}): each was run once"
+    return [Fold(title=title, blocks=[Bullets(items=lines)])]
+
+
+# --- main effects --------------------------------------------------------------------------------
+
+
+def effects_part(findings: SweepFindings) -> Section | None:
+    """Main effects: each level against its reference, other factors held equal."""
+    told = [outcome for outcome in findings.outcomes if outcome.effects]
+    if not told:
+        return None
+    blocks: list[Block] = []
+    for at, outcome in enumerate(told):
+        groups = _groups(findings, outcome)
+        if any(row.value is not None for group in groups for row in group.rows):
+            name = f"effects-{at + 1}"
+            picture = forest(name, groups, axis=f"difference in {label(outcome.name)}")
+            caption = (
+                f"Main effects on {label(outcome.name)}: each level minus the reference level, other "
+                "factors held equal, with intervals of 95 %. Blue: shown after Holm's correction."
+            )
+            blocks.append(Figure(name=name, svg=picture, caption=caption))
+        blocks.append(_effects_table(findings, outcome))
+    blocks.append(Paragraph(text=_how(findings, told[0]), kind="note"))
+    return Section(id="effects", title="Main effects", blocks=blocks)
+
+
+def _groups(findings: SweepFindings, outcome: OutcomeFindings) -> list[ForestGroup]:
+    groups = []
+    for at, axis in enumerate(findings.axes):
+        rows = [row for row in outcome.effects if row.factor == at and row.how]
+        if rows:
+            title = f"{label(axis.name)}, against {axis.labels[axis.reference]}"
+            groups.append(
+                ForestGroup(title=title, rows=[_forest_row(axis.labels, row) for row in rows])
+            )
+    return groups
+
+
+def _forest_row(labels: Sequence[str], row: MainEffect) -> ForestRow:
+    return ForestRow(
+        label=labels[row.level],
+        value=row.effect.value,
+        low=row.effect.low,
+        high=row.effect.high,
+        strong=row.p_adjusted is not None and row.p_adjusted < ALPHA,
+        note=row.effect.why,
+    )
+
+
+def _effects_table(findings: SweepFindings, outcome: OutcomeFindings) -> Table:
+    columns = [Column(title=title, figures=False) for title in ("factor", "level")]
+    columns += [Column(title="units"), Column(title=f"mean {label(outcome.name)}")]
+    columns += [
+        Column(title=title) for title in ("difference to the reference", "p", "p corrected")
+    ]
+    rows = [
+        [
+            label(findings.axes[row.factor].name),
+            findings.axes[row.factor].labels[row.level],
+            str(row.mean.n),
+            mean_words(row.mean),
+            difference_words(row.effect) if row.how else "reference",
+            p_value(row.effect.p),
+            p_value(row.p_adjusted),
+        ]
+        for row in outcome.effects
+    ]
+    return Table(columns=columns, rows=rows)
+
+
+def _how(findings: SweepFindings, outcome: OutcomeFindings) -> str:
+    words = (
+        "Means of a level are over its variants within each unit, then over units; their intervals "
+        "hold how units differ, those of differences do not. Corrected: Holm over all rows of an "
+        "outcome."
+    )
+    if any(row.how == "fitted" for row in outcome.effects):
+        words += (
+            " The design has not every combination: differences come from a linear model without "
+            "interactions, fitted within each unit and averaged over units."
+        )
+    if len(set(findings.teams)) < len(findings.names):
+        words += " Pairs of variants that are the same team are left out: the factor is idle there."
+    return words
+
+
+# --- the front -----------------------------------------------------------------------------------
+
+
+def front_part(findings: SweepFindings) -> Section | None:
+    """Quality against cost."""
+    main = findings.main
+    known = [row for row in findings.front if row.quality.value is not None]
+    known = [row for row in known if row.cost.value is not None]
+    if main is None or len(known) < 2:
+        return None
+    ranks = {row.point: at + 1 for at, row in enumerate(main.ranked)}
+    marks = [_mark(row, str(ranks[row.point])) for row in known]
+    axes = (per_run(findings), label(main.name))
+    side = "Less" if main.lower else "More"
+    caption = (
+        f"Every variant by the cost of a run and by {label(main.name)}, with intervals of 95 %. {side} is "
+        "better. On the front no other variant is as good for less, or better for as much. Numbers "
+        "are those of the table of variants."
+    )
+    blocks: list[Block] = [
+        Figure(name="front", svg=pareto_figure("front", marks, axes=axes), caption=caption),
+        _front_table(findings, known, ranks),
+    ]
+    if any(row.share is not None for row in known):
+        words = (
+            "Held: in which share of 1,000 resamples of the units the variant is on the front. Where "
+            "it is low, the place may be owed to chance."
+        )
+        blocks.append(Paragraph(text=words, kind="note"))
+    return Section(id="front", title="Quality against cost", blocks=blocks)
+
+
+def _mark(row: FrontRow, name: str) -> ParetoMark:
+    return ParetoMark(
+        label=name,
+        cost=row.cost.value or 0.0,
+        quality=row.quality.value or 0.0,
+        costs=_ends(row.cost),
+        qualities=_ends(row.quality),
+        front=row.front,
+    )
+
+
+def _ends(found: Estimate) -> tuple[float, float] | None:
+    return None if found.low is None or found.high is None else (found.low, found.high)
+
+
+def _front_table(findings: SweepFindings, rows: Sequence[FrontRow], ranks: dict[int, int]) -> Table:
+    main = findings.main
+    columns = [Column(title="#"), Column(title="on the front", figures=False)]
+    columns += [Column(title=label(main.name) if main else ""), Column(title=per_run(findings))]
+    columns.append(Column(title="held"))
+    best = sorted((row for row in rows if row.front), key=lambda row: row.cost.value or 0.0)
+    cells = [
+        [
+            str(ranks[row.point]),
+            findings.names[row.point],
+            mean_words(row.quality),
+            cost_words(findings, row.cost),
+            percent(row.share),
+        ]
+        for row in best
+    ]
+    return Table(columns=columns, rows=cells)
+
+
+# --- how it went ---------------------------------------------------------------------------------
+
+
+def _outside(tables: Tables) -> Iterator[str]:
+    """Runs of the study that count nowhere."""
+    if others := tables.outside - tables.earlier:
+        yield (
+            f"{amount(others, 'run')} of the study, of values, units or replicates "
+            "that the last plan does not have, count nowhere."
+        )
+    if tables.earlier:
+        yield (
+            f"{amount(tables.earlier, 'run')} of the study, of an earlier content of their unit, "
+            "which was edited under the same id, count nowhere."
+        )
+
+
+def conduct_part(findings: SweepFindings) -> Section:
+    """Runs by how they ended, missing figures, changes of plan."""
+    blocks: list[Block] = [Bullets(items=_statuses(findings))]
+    unfinished = _unfinished(findings)
+    if unfinished is not None:
+        blocks.append(unfinished)
+    blocks += [Paragraph(text=words) for words in _outside(findings.tables)]
+    changes = [
+        f"{change.added}, after {amount(change.ended, 'run')} had ended: {change.words or 'nothing of note'}"
+        for change in findings.changes
+    ]
+    if changes:
+        blocks.append(Paragraph(text="The plan was changed:"))
+        blocks.append(Bullets(items=changes))
+    if findings.faults:
+        blocks.append(
+            Paragraph(text=f"Not computed: {'; '.join(findings.faults)}.", kind="warning")
+        )
+    return Section(id="conduct", title="How it went", blocks=blocks)
+
+
+def _statuses(findings: SweepFindings) -> list[str]:
+    progress = findings.progress
+    told = [
+        f"{count:,} {'not ended' if status == 'running' else status}"
+        for status, count in progress.statuses.items()
+    ]
+    return [f"{amount(progress.planned, 'planned run')}: {', '.join(told)}"]
+
+
+def _unfinished(findings: SweepFindings) -> Table | None:
+    """Variants with runs that did not complete."""
+    counts: dict[str, Counter[str]] = {}
+    reasons: dict[str, Counter[str]] = {}
+    for row in findings.tables.runs[["arm", "status", "reason"]].itertuples(index=False):
+        counts.setdefault(str(row.arm), Counter())[str(row.status)] += 1
+        if row.reason:
+            reasons.setdefault(str(row.arm), Counter())[str(row.reason)] += 1
+    kinds = ("completed", "stopped", "failed", "not ended", NOT_RUN)
+    rows = [
+        [
+            name,
+            *[str(own[kind]) for kind in kinds],
+            "; ".join(
+                f"{words} ({often})" for words, often in reasons.get(name, Counter()).most_common(2)
+            ),
+        ]
+        for name, own in counts.items()
+        if own["completed"] < own.total()
+    ]
+    if not rows:
+        return None
+    columns = [Column(title="variant", figures=False), *[Column(title=kind) for kind in kinds]]
+    columns.append(Column(title="reasons", figures=False))
+    more = f"; {len(rows) - _SHOWN} more have such" if len(rows) > _SHOWN else ""
+    return Table(
+        columns=columns,
+        rows=rows[:_SHOWN],
+        caption=f"Variants with runs that did not complete{more}",
+    )
+
+
+def methods_part(findings: SweepFindings) -> Section:
+    """Methods in words that a paper can take over."""
+    plan = findings.plan.normal
+    design = plan["design"] if isinstance(plan["design"], str) else next(iter(plan["design"]))
+    pairing = (
+        "shared identical calls until they diverged" if plan["share_prefix"] else "shared no calls"
+    )
+    words = (
+        f"{amount(len(plan['points']), 'variant')} of {plan['base']['file']} ({design} design over "
+        f"{amount(len(plan['factors']), 'factor')}) were each run on {amount(len(plan['units']), 'unit')}, "
+        f"{amount(plan['replicates'], 'time')}, root seed {plan['seed']}, in seeded, interleaved order; draws "
+        f"from pools were the same for all variants of a unit, and variants {pairing}. Replicates and "
+        "judges were averaged within units, and every figure was made within units first, so that "
+        "units are the sample (summary measures; Matthews et al. 1990). Intervals and tests are of "
+        "Student's t over units, two-sided; p-values of main effects were corrected over all levels "
+        "of an outcome, those of variants over all variants (Holm 1979). A run counts where it "
+        "completed; cost is that of completed runs, replies shared with others in full, judges aside."
+    )
+    if any(row.share is not None for row in findings.front):
+        words += " The front was held against 1,000 bootstrap resamples of the units (Efron 1979)."
+    factors = [
+        f"{factor.name} ({factor.path}): {', '.join(factor.labels[:_SHOWN])}"
+        + (f", … ({len(factor.labels)} in all)" if len(factor.labels) > _SHOWN else "")
+        for factor in findings.plan.factors
+    ]
+    frozen = (
+        f"Plan {findings.plan.hash[:12]}, frozen {findings.plan.added}; study {plan['hash'][:12]}."
+    )
+    return Section(
+        id="methods",
+        title="Methods",
+        blocks=[Paragraph(text=words), Bullets(items=factors), Paragraph(text=frozen, kind="note")],
+    )

@@ -1,0 +1,6 @@
+"""Agreement and severity of judges.
+
+Krippendorff's alpha and raw agreement; how severe each judge is.
+"""
+
+__all__: list[str] = []

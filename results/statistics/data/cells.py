@@ -1,0 +1,119 @@
+"""One outcome of a study as an array: arm, unit, replicate, judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orglab.results.statistics.data.arrays import Flags, Floats
+from orglab.results.statistics.errors import PlanFault
+
+__all__ = ["Axes", "Cells", "composite", "unit_means"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axes:
+    """What the arrays of a study are laid out by, each sorted.
+
+    Attributes:
+        arms: Names of the arms.
+        units: Ids of the units.
+        replicates: Numbers of the replicates.
+    """
+
+    arms: tuple[str, ...]
+    units: tuple[str, ...]
+    replicates: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """How long each axis is."""
+        return len(self.arms), len(self.units), len(self.replicates)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cells:
+    """The values of one outcome.
+
+    Attributes:
+        outcome: Its name.
+        axes: Arms, units and replicates.
+        judges: Names of the judges; ``("",)`` for an outcome that no judge gives.
+        values: By arm, unit, replicate and judge; NaN = missing.
+        scale: The scale that the evaluator declared; "" where it is not known.
+    """
+
+    outcome: str
+    axes: Axes
+    judges: tuple[str, ...]
+    values: Floats
+    scale: str = ""
+
+    @property
+    def judged(self) -> bool:
+        """Judges gave it."""
+        return self.judges != ("",)
+
+    def of(self, arm: str) -> Floats:
+        """Its values under one arm: by unit, replicate and judge.
+
+        Raises:
+            PlanFault: There is no such arm.
+        """
+        if arm not in self.axes.arms:
+            raise PlanFault(f"no arm {arm!r}; there are {', '.join(self.axes.arms)}")
+        return np.asarray(self.values[self.axes.arms.index(arm)])
+
+    def without_judge(self, judge: str) -> Cells:
+        """The same without one judge."""
+        at = self.judges.index(judge)
+        left = tuple(name for name in self.judges if name != judge)
+        return replace(self, judges=left, values=np.delete(self.values, at, axis=3))
+
+    def judges_averaged(self) -> Cells:
+        """The same with the mean over the judges who gave a value."""
+        if not self.judged:
+            return self
+        values = _mean_last(self.values, np.isfinite(self.values))[..., None]
+        return replace(self, judges=("",), values=values)
+
+
+def _mean_last(values: Floats, used: Flags) -> Floats:
+    """Mean of the used values along the last axis; NaN where none is used."""
+    counts = used.sum(axis=-1)
+    sums = np.where(used, values, 0.0).sum(axis=-1)
+    return np.asarray(sums / np.where(counts > 0, counts, np.nan))
+
+
+def unit_means(values: Floats, used: Flags | None = None) -> Floats:
+    """One value a unit: the mean over judges within each replicate, then over replicates.
+
+    Args:
+        values: By unit, replicate and judge; NaN = missing.
+        used: Which cells count; default: all that are not missing.
+
+    Returns:
+        By unit; NaN where a unit has no cell.
+    """
+    found = np.isfinite(values) if used is None else used & np.isfinite(values)
+    runs = _mean_last(values, found)
+    return _mean_last(runs, np.isfinite(runs))
+
+
+def composite(name: str, parts: list[Cells]) -> Cells:
+    """The mean of other outcomes; a missing part makes it missing.
+
+    It is made verdict by verdict where all parts have the same judges; else of the parts' means over
+    judges.
+    """
+    if len({part.judges for part in parts}) > 1:
+        parts = [part.judges_averaged() for part in parts]
+    values = np.mean([part.values for part in parts], axis=0)
+    return Cells(
+        outcome=name,
+        axes=parts[0].axes,
+        judges=parts[0].judges,
+        values=np.asarray(values),
+        scale="interval",
+    )

@@ -1,0 +1,212 @@
+"""A study's tables, read once: cells by outcome, runs, and why values are missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from orglab.results.statistics.data.arrays import Flags
+from orglab.results.statistics.data.cells import Axes, Cells, composite
+from orglab.results.statistics.data.tidy import codes, read_runs, read_scores
+from orglab.results.statistics.errors import PlanFault, TableFault
+
+__all__ = ["Study", "study_of"]
+
+Texts: TypeAlias = npt.NDArray[np.object_]
+JSON: TypeAlias = Any
+Key: TypeAlias = tuple[str, str, str]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """What the analysis reads.
+
+    Attributes:
+        axes: Arms, units and replicates of both tables.
+        outcomes: Cells by outcome, composites among them; values of runs that did not complete
+            are not in them.
+        runs: One row a run: ``arm unit replicate status reason`` and every other column.
+        state: Why a run counts for nothing, by arm, unit and replicate; "" where it completed.
+        reasons: Why a value is missing, by outcome, arm and unit, where the evaluator said it.
+        duplicates: Rows of scores that were written twice with the same value, and dropped.
+    """
+
+    axes: Axes
+    outcomes: Mapping[str, Cells]
+    runs: pd.DataFrame
+    state: Texts
+    reasons: Mapping[Key, str]
+    duplicates: int = 0
+    _columns: dict[str, Cells] = field(default_factory=dict)
+
+    @property
+    def completed(self) -> Flags:
+        """Which runs completed, by arm, unit and replicate."""
+        return np.asarray(self.state == "", dtype=np.bool_)
+
+    def cells(self, name: str) -> Cells:
+        """The cells of an outcome, or of a numeric column of the runs (``loops``, ``words``).
+
+        Raises:
+            PlanFault: There is neither.
+        """
+        if name in self.outcomes:
+            return self.outcomes[name]
+        if name not in self._columns:
+            self._columns[name] = self._column(name)
+        return self._columns[name]
+
+    def has(self, name: str) -> bool:
+        """There is an outcome or a column of the runs of this name."""
+        return name in self.outcomes or name in self.runs.columns
+
+    def _column(self, name: str) -> Cells:
+        if name not in self.runs.columns:
+            known = ", ".join([*self.outcomes, *self.runs.columns])
+            raise PlanFault(
+                f"no outcome and no column of the runs is named {name!r}; there are {known}"
+            )
+        numbers = pd.to_numeric(self.runs[name], errors="coerce")
+        values = np.full((*self.axes.shape, 1), np.nan)
+        where = codes(self.runs, self.axes)
+        values[(*where, 0)] = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+        values[~self.completed] = np.nan
+        return Cells(outcome=name, axes=self.axes, judges=("",), values=values)
+
+    def rows(self, arm: str) -> list[dict[str, Any]]:
+        """The completed runs of an arm as mappings, unit means of the outcomes among the columns."""
+        own = self.runs[(self.runs["arm"] == arm) & (self.runs["status"] == "completed")]
+        found = own.to_dict("records")
+        units = {unit: at for at, unit in enumerate(self.axes.units)}
+        replicates = {number: at for at, number in enumerate(self.axes.replicates)}
+        means = {name: c.judges_averaged().of(arm)[..., 0] for name, c in self.outcomes.items()}
+        return [
+            _with_scores(row, means, (units[row["unit"]], replicates[row["replicate"]]))
+            for row in found
+        ]
+
+
+def _with_scores(
+    row: dict[Any, Any], means: Mapping[str, npt.NDArray[np.float64]], at: tuple[int, int]
+) -> dict[str, Any]:
+    scores = {name: _known(values[at]) for name, values in means.items()}
+    return scores | {str(name): _known(value) for name, value in row.items()}
+
+
+def _known(value: JSON) -> JSON:
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def study_of(
+    scores: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    composites: Mapping[str, Sequence[str]] | None = None,
+) -> Study:
+    """Reads the tables of a study.
+
+    Args:
+        scores: One row a value: ``arm unit outcome value`` and, where there are any, ``replicate
+            judge scale reason``. See ``docs/statistics.md``.
+        runs: One row a planned run: ``arm unit replicate status reason`` and any columns of the run
+            or unit. Without it every run that has a score counts as completed.
+        composites: Means of other outcomes, by name.
+
+    Raises:
+        TableFault: A column is missing, or a value was written twice and differs.
+        PlanFault: A composite has an unknown part, contains itself, or takes an outcome's name.
+    """
+    table, duplicates = read_scores(scores)
+    made = read_runs(runs, table)
+    axes = _axes(table, made)
+    state = _states(made, axes)
+    outcomes = {
+        str(name): _cells(str(name), rows, axes, state) for name, rows in table.groupby("outcome")
+    }
+    return Study(
+        axes=axes,
+        outcomes=_with_composites(outcomes, composites or {}),
+        runs=made,
+        state=state,
+        reasons=_reasons(table),
+        duplicates=duplicates,
+    )
+
+
+def _axes(table: pd.DataFrame, runs: pd.DataFrame) -> Axes:
+    def both(column: str) -> list[Any]:
+        return sorted({*table[column].tolist(), *runs[column].tolist()})
+
+    return Axes(
+        arms=tuple(both("arm")), units=tuple(both("unit")), replicates=tuple(both("replicate"))
+    )
+
+
+def _states(runs: pd.DataFrame, axes: Axes) -> Texts:
+    state = np.full(axes.shape, "not run", dtype=object)
+    texts = [
+        "" if status == "completed" else f"{status}: {reason}" if reason else status
+        for status, reason in zip(runs["status"], runs["reason"], strict=True)
+    ]
+    state[codes(runs, axes)] = texts
+    return state
+
+
+def _cells(name: str, rows: pd.DataFrame, axes: Axes, state: Texts) -> Cells:
+    if (rows["judge"] != "").any():  # a panel that failed whole leaves a row without a judge
+        rows = rows[(rows["judge"] != "") | rows["value"].notna()]
+    judges = sorted(set(rows["judge"].tolist()))
+    if "" in judges and len(judges) > 1:
+        raise TableFault(f"outcome {name!r} has values of judges and values without a judge")
+    values = np.full((*axes.shape, len(judges)), np.nan)
+    where = {judge: at for at, judge in enumerate(judges)}
+    last = np.array([where[judge] for judge in rows["judge"]], dtype=np.intp)
+    values[(*codes(rows, axes), last)] = rows["value"].to_numpy(dtype=np.float64)
+    values[np.asarray(state != "", dtype=np.bool_)] = np.nan
+    scales = sorted({scale for scale in rows["scale"] if scale})
+    if len(scales) > 1:
+        raise TableFault(f"outcome {name!r} has more than one scale: {', '.join(scales)}")
+    scale = scales[0] if scales else ""
+    return Cells(outcome=name, axes=axes, judges=tuple(judges), values=values, scale=scale)
+
+
+def _reasons(table: pd.DataFrame) -> dict[Key, str]:
+    missing = table[table["value"].isna() & (table["reason"] != "")]
+    keys = zip(missing["outcome"], missing["arm"], missing["unit"], strict=True)
+    return dict(zip(list(keys)[::-1], missing["reason"].tolist()[::-1], strict=True))
+
+
+def _with_composites(
+    outcomes: dict[str, Cells], composites: Mapping[str, Sequence[str]]
+) -> dict[str, Cells]:
+    made = dict(outcomes)
+    for name in composites:
+        if name in outcomes:
+            raise PlanFault(f"composite {name!r} has the name of an outcome")
+        _compose(name, made, composites, ())
+    return made
+
+
+def _compose(
+    name: str,
+    made: dict[str, Cells],
+    composites: Mapping[str, Sequence[str]],
+    above: tuple[str, ...],
+) -> Cells:
+    if name in made:
+        return made[name]
+    if name in above:
+        raise PlanFault(f"composite {name!r} contains itself: {' > '.join([*above, name])}")
+    if not composites.get(name):
+        whole = f"composite {above[-1]!r}" if above else f"composite {name!r}"
+        raise PlanFault(f"{whole} has no such part: {name!r}; there are {', '.join(sorted(made))}")
+    parts = [_compose(part, made, composites, (*above, name)) for part in composites[name]]
+    made[name] = composite(name, parts)
+    return made[name]

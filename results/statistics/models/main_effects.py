@@ -1,0 +1,218 @@
+"""What factors of a design do to an outcome: means, contrasts, slopes, interactions.
+
+Every unit is run at every point of the design, so that each figure is made within a unit first and
+then averaged over units (summary measures; Matthews et al. 1990): units are the sample, points and
+replicates are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from orglab.results.statistics.data.arrays import Floats, largest, standard_deviation
+from orglab.results.statistics.tests.paired import paired_t
+
+__all__ = [
+    "Design",
+    "Estimate",
+    "contrast",
+    "difference",
+    "fitted",
+    "interaction",
+    "level_mean",
+    "mean_estimate",
+]
+
+Codes: TypeAlias = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A mean over units.
+
+    Attributes:
+        n: Units.
+        value: The mean; None without any unit.
+        low: Lower end of its t-interval; None where there is none.
+        high: Upper end.
+        p: Two-sided, of a mean of 0; None where nothing is tested.
+        why: Why there is no interval or no test, or "".
+    """
+
+    n: int
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Design:
+    """The points at which every unit is run.
+
+    Attributes:
+        codes: Points by factors: the number of the level.
+        cells: The team that stands for each point; points of one team have one number.
+    """
+
+    codes: Codes
+    cells: Codes
+
+    def pairs(self, factor: int, level: int, reference: int) -> list[tuple[int, int]]:
+        """Points of a level and of the reference that are alike in all other factors.
+
+        Points that are the same team are left out: there the factor changes nothing.
+        """
+        alike = self.alike(factor, level, reference)
+        return [(one, other) for one, other in alike if self.cells[one] != self.cells[other]]
+
+    def alike(self, factor: int, level: int, reference: int) -> list[tuple[int, int]]:
+        """The same, points of one team among them."""
+        others = [at for at in range(self.codes.shape[1]) if at != factor]
+        there = {
+            tuple(self.codes[point, others].tolist()): point
+            for point in np.flatnonzero(self.codes[:, factor] == reference).tolist()
+        }
+        found = []
+        for point in np.flatnonzero(self.codes[:, factor] == level).tolist():
+            other = there.get(tuple(self.codes[point, others].tolist()))
+            if other is not None:
+                found.append((point, other))
+        return found
+
+
+def mean_estimate(values: Floats, level: float = 0.95) -> Estimate:
+    """The mean of one value a unit, with its t-interval; missing units (NaN) are left out."""
+    known = values[np.isfinite(values)]
+    n = len(known)
+    if n < 2:
+        why = "one unit only: no interval" if n else "no unit has a value"
+        return Estimate(n=n, value=float(known[0]) if n else None, why=why)
+    mean = float(np.mean(known))
+    half = (
+        float(stats.t.ppf((1 + level) / 2, n - 1))
+        * standard_deviation(known, largest(known))
+        / sqrt(n)
+    )
+    return Estimate(n=n, value=mean, low=mean - half, high=mean + half)
+
+
+def difference(first: Floats, second: Floats, level: float = 0.95) -> Estimate:
+    """The mean of paired differences, ``first`` minus ``second``, over units that have both."""
+    both = np.isfinite(first) & np.isfinite(second)
+    found = paired_t(first[both], second[both], level)
+    return Estimate(
+        n=found.n,
+        value=found.difference,
+        low=found.low,
+        high=found.high,
+        p=found.p,
+        why=found.why,
+    )
+
+
+def level_mean(values: Floats, design: Design, factor: int, level: int) -> Estimate:
+    """The mean at one level of a factor: over its points within each unit, then over units.
+
+    Args:
+        values: Points by units; NaN = missing.
+        design: The points.
+        factor: Its number.
+        level: The level's number.
+    """
+    return mean_estimate(_over(values[design.codes[:, factor] == level]))
+
+
+def contrast(values: Floats, design: Design, factor: int, level: int, reference: int) -> Estimate:
+    """A level of a factor minus the reference, other factors held equal.
+
+    Within a unit each point is compared with the one that differs in this factor alone.
+
+    Returns:
+        The mean over units; without a value where no two points are alike in the other factors.
+    """
+    pairs = design.pairs(factor, level, reference)
+    if not pairs:
+        return Estimate(n=0, value=None, why="no two variants differ in this factor alone")
+    one, other = (values[list(side)] for side in zip(*pairs, strict=True))
+    both = np.isfinite(one) & np.isfinite(other)
+    return difference(_over(np.where(both, one, np.nan)), _over(np.where(both, other, np.nan)))
+
+
+def interaction(
+    values: Floats,
+    design: Design,
+    factors: tuple[int, int],
+    levels: tuple[int, int],
+    references: tuple[int, int],
+) -> Estimate:
+    """How much the contrast of one factor differs between two levels of another.
+
+    Args:
+        values: Points by units; NaN = missing.
+        design: The points.
+        factors: The one and the other.
+        levels: A level of each.
+        references: The level of each that it is compared with.
+    """
+    one, other = factors
+    inner = design.pairs(one, levels[0], references[0])
+    at = {pair[0]: pair for pair in inner}
+    parts = []
+    for point, partner in design.pairs(other, levels[1], references[1]):
+        if point in at and partner in at:
+            (a, b), (c, d) = at[point], at[partner]
+            parts.append((values[a] - values[b]) - (values[c] - values[d]))
+    if not parts:
+        return Estimate(n=0, value=None, why="no four variants differ in these two factors alone")
+    whole = _over(np.array(parts))
+    return difference(whole, np.zeros(len(whole)))
+
+
+def fitted(values: Floats, predictors: Floats, names: Sequence[str]) -> list[Estimate]:
+    """Coefficients of a linear model fitted within each unit, averaged over units.
+
+    Args:
+        values: Points by units; NaN = missing.
+        predictors: Points by predictors, without the intercept.
+        names: Names of the predictors.
+
+    Returns:
+        One estimate a predictor. Units without enough values to tell the predictors apart are left
+        out.
+    """
+    columns = np.column_stack([np.ones(len(predictors)), predictors])
+    scale = np.abs(columns).max(axis=0)
+    if (scale == 0).any() or np.linalg.matrix_rank(
+        columns / np.where(scale, scale, 1)
+    ) < columns.shape[1]:
+        why = "the factors cannot be told apart in this design"
+        return [Estimate(n=0, value=None, why=why) for _ in names]
+    columns = columns / scale
+    found = np.full((columns.shape[1], values.shape[1]), np.nan)
+    patterns = np.isfinite(values)
+    for pattern in np.unique(patterns, axis=1).T:
+        if np.linalg.matrix_rank(columns[pattern]) == columns.shape[1]:
+            units = (patterns == pattern[:, None]).all(axis=0)
+            found[:, units] = np.linalg.pinv(columns[pattern]) @ values[pattern][:, units]
+    found = found / scale[:, None]
+    zeros = np.zeros(values.shape[1])
+    estimates = [difference(row, zeros) for row in found[1:]]
+    few = "no unit has enough values to tell the factors apart"
+    return [replace(each, why=few) if each.n == 0 else each for each in estimates]
+
+
+def _over(values: Floats) -> Floats:
+    """The mean over points within each unit; NaN where a unit has none."""
+    known = np.isfinite(values)
+    counts = known.sum(axis=0)
+    sums = np.where(known, values, 0.0).sum(axis=0)
+    return np.asarray(sums / np.where(counts > 0, counts, np.nan))

@@ -1,0 +1,161 @@
+"""Least squares on arrays, and when it has nothing to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from statsmodels.regression.linear_model import OLS
+
+from orglab.results.statistics.data.arrays import Floats, largest
+
+__all__ = ["Coefficient", "Fit", "least_squares"]
+
+#: Residuals below this part of the largest outcome are rounding: the fit is exact, p an artefact.
+_EXACT = 1e-10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coefficient:
+    """One coefficient of a regression.
+
+    Attributes:
+        name: What it belongs to.
+        estimate: In units of the outcome for a step of 1.
+        error: Its standard error.
+        low: Lower end of its t-interval.
+        high: Upper end.
+        statistic: t.
+        p: Two-sided.
+    """
+
+    name: str
+    estimate: float
+    error: float | None
+    low: float | None
+    high: float | None
+    statistic: float | None
+    p: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """A regression; without coefficients where it cannot be made, and ``why`` says so.
+
+    Attributes:
+        n: Rows.
+        df: Degrees of freedom of t.
+        coefficients: The intercept first.
+        r_squared: Part of the variance explained, 0 to 1.
+        errors: ``classical``, or ``clustered by unit``.
+        clusters: Clusters, where clustered.
+        why: Why there is no estimate or no p, or "".
+    """
+
+    n: int
+    df: int | None
+    coefficients: tuple[Coefficient, ...]
+    r_squared: float | None
+    errors: str
+    clusters: int | None = None
+    why: str = ""
+
+
+def least_squares(
+    outcome: Floats,
+    predictors: Floats,
+    names: Sequence[str],
+    *,
+    clusters: npt.NDArray[np.intp] | None = None,
+    level: float = 0.95,
+) -> Fit:
+    """Ordinary least squares with an intercept.
+
+    Args:
+        outcome: One value a row.
+        predictors: Rows by predictors.
+        names: Names of the predictors.
+        clusters: The cluster of each row, for errors that allow correlation within clusters
+            (Liang & Zeger 1986, with the small-sample factor, t with clusters - 1 degrees).
+        level: Confidence of the intervals, 0 to 1.
+    """
+    design = np.column_stack([np.ones(len(outcome)), predictors])
+    kind = "classical" if clusters is None else "clustered by unit"
+    count = None if clusters is None else len(np.unique(clusters))
+    why = _why_not(design, names, count)
+    if why:
+        return Fit(
+            n=len(outcome), df=None, coefficients=(), r_squared=None, errors=kind, clusters=count,
+            why=why,
+        )  # fmt: skip
+    model = OLS(outcome, design)
+    fit = model.fit()
+    spread = np.sqrt(fit.ssr / len(outcome)) <= _EXACT * largest(outcome)
+    why = "the predictors give the outcome to rounding: no test" if spread else ""
+    df = int(fit.df_resid) if count is None else count - 1
+    r_squared = float(fit.rsquared) if np.ptp(outcome) else None
+    if clusters is not None:
+        fit = model.fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
+    return Fit(
+        n=len(outcome),
+        df=df,
+        coefficients=_coefficients(fit, ("intercept", *names), bool(spread), level),
+        r_squared=r_squared,
+        errors=kind,
+        clusters=count,
+        why=why,
+    )
+
+
+def _why_not(design: Floats, names: Sequence[str], clusters: int | None) -> str:
+    rows, columns = design.shape
+    if rows <= columns:
+        return f"{rows} rows are too few for {columns} coefficients"
+    still = [name for at, name in enumerate(names, 1) if _is_constant(design[:, at])]
+    if still:
+        return f"{', '.join(still)} does not vary"
+    scaled = design / np.abs(design).max(axis=0)
+    if np.linalg.matrix_rank(scaled) < columns:
+        return "the predictors cannot be told apart"
+    if clusters is not None and clusters < 2:
+        return "one cluster only"
+    return ""
+
+
+def _is_constant(column: Floats) -> bool:
+    return bool(np.ptp(column) <= 1e-12 * largest(column))
+
+
+def _coefficients(
+    fit: object, names: Sequence[str], exact: bool, level: float
+) -> tuple[Coefficient, ...]:
+    table = _table(fit, level)
+    return tuple(
+        _coefficient(name, row, known=not exact) for name, row in zip(names, table, strict=True)
+    )
+
+
+def _coefficient(name: str, row: Sequence[float], *, known: bool) -> Coefficient:
+    """A coefficient, without error and test where they are not known.
+
+    A cluster that alone decides a coefficient leaves it no residual; rounding may then make its
+    variance negative.
+    """
+    if not known or not np.isfinite(row[1]) or row[1] <= 0:
+        return Coefficient(
+            name=name, estimate=row[0], error=None, low=None, high=None, statistic=None, p=None
+        )
+    _, error, low, high, statistic, p = row
+    return Coefficient(
+        name=name, estimate=row[0], error=error, low=low, high=high, statistic=statistic, p=p
+    )
+
+
+def _table(fit: object, level: float) -> list[list[float]]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        columns = [getattr(fit, name) for name in ("params", "bse", "tvalues", "pvalues")]
+        low, high = np.asarray(fit.conf_int(1 - level)).T  # type: ignore[attr-defined]
+    ordered = [columns[0], columns[1], low, high, columns[2], columns[3]]
+    return [[float(value) for value in row] for row in np.column_stack(ordered)]

@@ -1,0 +1,162 @@
+"""The paired t-test on unit means, and what stands beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor, log10, sqrt
+
+import numpy as np
+from scipy import stats
+
+from orglab.results.statistics.data.arrays import (
+    Floats,
+    Values,
+    as_floats,
+    largest,
+    standard_deviation,
+)
+from orglab.results.statistics.tests.effect_size import d_av, d_z_interval, hedges_correction
+
+__all__ = ["PairedTest", "Wins", "differences", "paired_t", "significant_digits", "wins"]
+
+#: Differences are compared and ranked after rounding to this many significant digits.
+DIGITS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wins:
+    """How many units were higher in the arm, equal, or lower."""
+
+    wins: int
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedTest:
+    """A paired t-test; what cannot be computed is None, and ``why`` says it in words.
+
+    Attributes:
+        n: Number of pairs (units).
+        difference: Mean difference, arm minus reference, in the units of the outcome.
+        low: Lower end of its t-interval.
+        high: Upper end.
+        sd: Standard deviation of the differences (n - 1).
+        statistic: t.
+        df: Degrees of freedom, n - 1.
+        p: Two-sided.
+        d_z: Mean difference / sd of the differences = t / sqrt(n) (Lakens 2013).
+        d_z_low: Lower end of its interval (noncentral t).
+        d_z_high: Upper end.
+        d_av: Mean difference / mean of the two standard deviations (Lakens 2013).
+        g_z: d_z without its bias (exact J; Hedges 1981).
+        why: Why there is no p, or "".
+    """
+
+    n: int
+    difference: float | None
+    low: float | None = None
+    high: float | None = None
+    sd: float | None = None
+    statistic: float | None = None
+    df: int | None = None
+    p: float | None = None
+    d_z: float | None = None
+    d_z_low: float | None = None
+    d_z_high: float | None = None
+    d_av: float | None = None
+    g_z: float | None = None
+    why: str = ""
+
+
+def significant_digits(values: Floats, beside: Floats, digits: int = DIGITS) -> Floats:
+    """``values`` rounded at the last of ``digits`` significant digits of the values ``beside``."""
+    rounded = [
+        round(value, digits - 1 - floor(log10(size))) if 0 < size < np.inf else value
+        for value, size in zip(values.tolist(), np.abs(beside).tolist(), strict=True)
+    ]
+    return np.array(rounded, dtype=np.float64)
+
+
+def differences(first: Values, second: Values) -> Floats:
+    """``first`` minus ``second`` by pairs, free of rounding noise.
+
+    Each difference is rounded at the twelfth significant digit of the larger of its two values, so
+    that 0.3 - 0.1 and 0.2 - 0.0 are a tie, and 0.1 + 0.2 - 0.3 is zero.
+
+    Raises:
+        ValueError: The two are not of one length, or hold missing values.
+    """
+    one, other = as_floats(first), as_floats(second)
+    if len(one) != len(other):
+        raise ValueError(f"{len(one)} and {len(other)} values are not pairs")
+    return significant_digits(one - other, np.maximum(np.abs(one), np.abs(other)))
+
+
+def wins(first: Values, second: Values) -> Wins:
+    """Counts units in which ``first`` is higher, equal to rounding, or lower."""
+    signs = np.sign(differences(first, second))
+    counts = [int((signs == sign).sum()) for sign in (1, 0, -1)]
+    return Wins(wins=counts[0], ties=counts[1], losses=counts[2])
+
+
+def paired_t(first: Values, second: Values, level: float = 0.95) -> PairedTest:
+    """Paired t-test of unit means, two-sided (Student 1908; sizes: Lakens 2013).
+
+    Args:
+        first: One value a unit under the arm.
+        second: The same units, in the same order, under the reference.
+        level: Confidence of the intervals, 0 to 1.
+
+    Returns:
+        The test. Without p where there are fewer than two pairs, or where the differences do not
+        vary (sd <= 1e-12 of the largest value): t and p would be artefacts of rounding.
+
+    Raises:
+        ValueError: The two are not of one length, or hold missing values.
+    """
+    one, other = as_floats(first), as_floats(second)
+    rounded = differences(one, other)
+    d = one - other
+    if len(d) < 2:
+        return _too_few(d)
+    mean, scale = float(np.mean(d)), largest(one, other)
+    sd = standard_deviation(d, scale)
+    if not sd:
+        return _constant(0.0 if not rounded.any() else mean, d, d_av(one, other))
+    return _tested(d, sd, d_av(one, other), level)
+
+
+def _too_few(d: Floats) -> PairedTest:
+    if len(d) == 0:
+        return PairedTest(n=0, difference=None, why="no pair has both values")
+    return PairedTest(n=1, difference=float(d[0]), why="one pair only: no test")
+
+
+def _constant(mean: float, d: Floats, average: float | None) -> PairedTest:
+    what = "the differences are constant to rounding" if mean else "all differences are 0"
+    why = f"no variation: {what}, so no test"
+    return PairedTest(n=len(d), difference=mean, sd=0.0, d_av=average, why=why)
+
+
+def _tested(d: Floats, sd: float, average: float | None, level: float) -> PairedTest:
+    n, unit = len(d), largest(d)
+    found = stats.ttest_1samp(d / unit, 0.0)
+    interval = found.confidence_interval(level)
+    size = float(found.statistic) / sqrt(n)
+    bounds, correction = d_z_interval(size, n, level), hedges_correction(n - 1)
+    return PairedTest(
+        n=n,
+        difference=float(np.mean(d / unit)) * unit,
+        low=float(interval.low) * unit,
+        high=float(interval.high) * unit,
+        sd=sd,
+        statistic=float(found.statistic),
+        df=n - 1,
+        p=float(found.pvalue),
+        d_z=size,
+        d_z_low=bounds.low if bounds else None,
+        d_z_high=bounds.high if bounds else None,
+        d_av=average,
+        g_z=size * correction if correction else None,
+    )

@@ -1,0 +1,164 @@
+"""What the events of a run say of its outputs and verdicts, and the run's record whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeAlias
+
+from orglab.results.records import Event, Output, RunRecord, Verdict
+from orglab.results.store.journal.call_codec import records_of
+from orglab.results.store.journal.journal import Entry
+
+__all__ = [
+    "answering",
+    "closing_uses",
+    "outputs_of",
+    "run_record",
+    "together",
+    "use_of",
+    "verdicts_of",
+]
+
+JSON: TypeAlias = Any
+
+_VERDICT_FIELDS = frozenset(field.name for field in fields(Verdict))
+
+
+def closing_uses(events: Iterable[Event]) -> list[str]:
+    """The link of each use of a closing link, in order."""
+    uses = dict.fromkeys(use for event in events if (use := use_of(event)) is not None)
+    return [link for _, link, _ in uses]
+
+
+def use_of(event: Event) -> tuple[str, str, int] | None:
+    """The use of a closing link that an event tells: of which copy's team, the link, the number.
+
+    Copies that deliver together share a use; each copy of a role that is a team has uses of its own.
+    """
+    if event.kind != "delivered" or "use" not in event.body:
+        return None
+    around = event.body["output"].rpartition("@")[0].rpartition("/")[0]
+    return around, event.body["link"], event.body["use"]
+
+
+class _Fates:
+    """Outputs by id, as events change what became of them."""
+
+    def __init__(self) -> None:
+        self.outputs: dict[str, Output] = {}
+
+    def output(self, body: Mapping[str, JSON], tick: int) -> None:
+        names = ("id", "copy", "role", "visit", "value", "text")
+        output = Output(tick=tick, **{name: body[name] for name in names})
+        self.outputs[output.id] = output
+
+    def delivered(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], fate="delivered")
+
+    def withdrawn(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], fate="rejected")
+
+    def unreviewed(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], unreviewed=True)
+
+    def sent_back(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], fate="sent back")
+
+    def verdict(self, body: Mapping[str, JSON], _: int) -> None:
+        if body.get("forced"):
+            self._change(body["output"], forced=True)
+
+    def lapsed(self, body: Mapping[str, JSON], _: int) -> None:
+        self._change(body["output"], fate="lapsed")
+
+    def _change(self, output: str, **what: JSON) -> None:
+        if output in self.outputs:
+            self.outputs[output] = replace(self.outputs[output], **what)
+
+
+_CHANGES = ("output", "delivered", "withdrawn", "unreviewed", "verdict", "sent_back", "lapsed")
+
+
+def outputs_of(events: Iterable[Event]) -> tuple[Output, ...]:
+    """Every output of a run in order, with what became of it."""
+    fates = _Fates()
+    for event in events:
+        if event.kind in _CHANGES:
+            getattr(fates, event.kind)(event.body, event.tick)
+    return tuple(fates.outputs.values())
+
+
+def verdicts_of(events: Iterable[Event]) -> tuple[Verdict, ...]:
+    """Every verdict of a run, in order."""
+    return tuple(
+        Verdict(**{key: value for key, value in event.body.items() if key in _VERDICT_FIELDS})
+        for event in events
+        if event.kind == "verdict"
+    )
+
+
+def together(outputs: Sequence[Output]) -> Output:
+    """The outputs of all copies of a role as one, in order; its id is the role's name."""
+    last = max(outputs, key=lambda output: (output.tick, output.visit))
+    return Output(
+        id=last.role,
+        role=last.role,
+        copy=last.role,
+        visit=last.visit,
+        tick=last.tick,
+        value=[output.value for output in outputs],
+        text="\n\n".join(output.text for output in outputs),
+        fate="delivered",
+    )
+
+
+def answering(name: str | None, outputs: Iterable[Output]) -> tuple[Output, ...]:
+    """The outputs called ``name``; a role's name means the last delivered one of each copy."""
+    known = list(outputs)
+    exact = tuple(output for output in known if output.id == name)
+    if exact or name is None:
+        return exact
+    newest = {
+        output.copy: output
+        for output in known
+        if output.role == name and output.fate == "delivered"
+    }
+    copies = sorted(newest, key=lambda copy: int(copy.rpartition("#")[2] or 0))
+    return tuple(newest[copy] for copy in copies)
+
+
+def _named(name: str | None, outputs: Sequence[Output]) -> Output | None:
+    found = answering(name, outputs)
+    if found and found[0].id == name:
+        return found[0]
+    return together(found) if found else None
+
+
+def run_record(
+    about: Mapping[str, JSON], events: Sequence[Event], entries: Iterable[Entry]
+) -> RunRecord:
+    """A run's record, whole.
+
+    Args:
+        about: Fields of ``RunRecord`` that events and entries do not tell: ``id``, ``arm``,
+            ``unit``, ``inputs``, … Status, reason, answer and last come from the ``ended`` event
+            where ``about`` has none of them.
+        events: Every event, in order.
+        entries: Every entry, in any order.
+    """
+    outputs = outputs_of(events)
+    calls, tool_calls = records_of(entries)
+    ended = next((event.body for event in reversed(events) if event.kind == "ended"), {})
+    found = {key: ended[key] for key in ("status", "reason", "answer", "last") if key in ended}
+    found |= about
+    for name in ("answer", "last"):
+        found[name] = _named(found.get(name), outputs)
+    return RunRecord(
+        **found,
+        outputs=outputs,
+        verdicts=verdicts_of(events),
+        events=tuple(events),
+        calls=calls,
+        tool_calls=tool_calls,
+    )

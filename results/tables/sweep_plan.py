@@ -1,0 +1,183 @@
+"""The frozen plans of a sweep: factors, points, and which runs come to which points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from orglab.results.jsontext import loads
+from orglab.results.report.experiment.plan_history import FrozenPlan
+from orglab.results.store.reader import Reader
+
+__all__ = ["FrozenFactor", "SweepPlan", "arm_of", "is_sweep", "sweep_plan", "sweep_plans"]
+
+JSON: TypeAlias = Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrozenFactor:
+    """A factor as it was frozen.
+
+    Attributes:
+        path: The path as written.
+        name: Its short name.
+        drawn: Its levels were drawn from a range.
+        log: Evenly on the scale of logarithms.
+        labels: Its levels that were run, in order.
+        values: Their values.
+    """
+
+    path: str
+    name: str
+    drawn: bool
+    log: bool
+    labels: tuple[str, ...]
+    values: tuple[JSON, ...]
+
+    @property
+    def numeric(self) -> bool:
+        """Every level is a number, and there is more than one."""
+        return len(self.values) > 1 and all(
+            isinstance(value, int | float) and not isinstance(value, bool) for value in self.values
+        )
+
+    def value(self, label: str) -> JSON:
+        """The value of a level."""
+        return self.values[self.labels.index(label)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepPlan:
+    """One plan as it was frozen.
+
+    Attributes:
+        hash: Its hash in the store.
+        added: When it was frozen (UTC, ISO 8601).
+        normal: The plan as plain data.
+    """
+
+    hash: str
+    added: str
+    normal: Mapping[str, JSON]
+
+    @property
+    def name(self) -> str:
+        """The sweep's name."""
+        return str(self.normal["name"])
+
+    @property
+    def over_experiment(self) -> bool:
+        """The base is an experiment: every cell belongs to one of its arms."""
+        return bool(self.normal["base"]["kind"] == "experiment")
+
+    @property
+    def arms(self) -> list[str]:
+        """The experiment's arms; [""] over a topology."""
+        return list(self.normal["base"]["arms"])
+
+    @cached_property
+    def factors(self) -> tuple[FrozenFactor, ...]:
+        """The factors."""
+        return tuple(
+            FrozenFactor(
+                path=each["path"],
+                name=each["name"],
+                drawn=each["drawn"],
+                log=each["log"],
+                labels=tuple(level["label"] for level in each["levels"]),
+                values=tuple(level["value"] for level in each["levels"]),
+            )
+            for each in self.normal["factors"]
+        )
+
+    @property
+    def points(self) -> Sequence[Mapping[str, JSON]]:
+        """The points: ``{name, levels}``, the levels' labels in the order of the factors."""
+        return list(self.normal["points"])
+
+    @property
+    def cells(self) -> Sequence[Mapping[str, JSON]]:
+        """The teams that are run: ``{name, arm, spec, key, points}``."""
+        return list(self.normal["cells"])
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Mapping[str, JSON]]:
+        """The cells by their name."""
+        return {cell["name"]: cell for cell in self.cells}
+
+    @cached_property
+    def units(self) -> frozenset[str]:
+        """Ids of the planned units."""
+        return frozenset(self.normal["units"])
+
+    @cached_property
+    def as_experiment(self) -> FrozenPlan:
+        """The plan as tables are read by: its teams are the arms."""
+        normal, taken = self.normal, ("name", "question", "units", "contents", "replicates", "seed")
+        return FrozenPlan(
+            hash=self.hash,
+            added=self.added,
+            normal={
+                **{key: normal[key] for key in taken if key in normal},
+                "arms": {cell["name"]: cell["spec"] for cell in self.cells},
+                "keys": {cell["name"]: cell["key"] for cell in self.cells},
+                "composites": normal["composites"],
+                "analysis": {"primary": normal["analysis"].get("primary", [])},
+                "evaluators": normal["evaluators"],
+            },
+        )
+
+    @property
+    def runs(self) -> int:
+        """How many runs are planned."""
+        return len(self.cells) * len(self.normal["units"]) * int(self.normal["replicates"])
+
+    def key(self, name: str, spec: str) -> str:
+        """What tells the runs of a stored arm and its calls from others'."""
+        return f"{arm_of(name)} {spec}" if self.over_experiment else spec
+
+    def cell_of(self, arm: str, point: int) -> str:
+        """The cell that stands for a point under an arm."""
+        return self._places[arm, point]
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[str, int], str]:
+        return {
+            (cell["arm"], point): cell["name"] for cell in self.cells for point in cell["points"]
+        }
+
+    def reference(self, factor: FrozenFactor) -> str:
+        """The level that others are compared with: the declared one, else the first."""
+        wanted = self.normal["analysis"].get("reference", {}).get(factor.path, factor.labels[0])
+        pairs = zip(factor.labels, factor.values, strict=True)
+        return next((label for label, value in pairs if wanted in (label, value)), factor.labels[0])
+
+
+def arm_of(name: str) -> str:
+    """The experiment's arm that a team's name begins with."""
+    return name.partition(" ")[0].removeprefix("arm=")
+
+
+def sweep_plans(reader: Reader) -> list[SweepPlan]:
+    """The plans of a sweep in the order in which they were frozen; [] for other studies."""
+    sql = "SELECT hash, added, normal FROM specs WHERE kind='sweep' ORDER BY added, hash"
+    return [
+        SweepPlan(hash=row["hash"], added=row["added"], normal=loads(row["normal"]))
+        for row in reader.rows(sql)
+    ]
+
+
+def sweep_plan(reader: Reader) -> SweepPlan | None:
+    """The plan that counts: the last one that was frozen; None for other studies."""
+    sql = """SELECT hash, added, normal FROM specs WHERE kind='sweep'
+             ORDER BY added DESC, hash DESC LIMIT 1"""
+    for row in reader.rows(sql):
+        return SweepPlan(hash=row["hash"], added=row["added"], normal=loads(row["normal"]))
+    return None
+
+
+def is_sweep(reader: Reader) -> bool:
+    """The study is a sweep."""
+    return any(True for _ in reader.rows("SELECT 1 FROM specs WHERE kind='sweep' LIMIT 1"))

@@ -1,0 +1,121 @@
+"""Which models really served, where one was asked for: a hosted name may change under a study."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from orglab.results.plain import visible
+from orglab.results.usage.formatting import count
+
+__all__ = ["Drift", "Version", "drift_words", "drifts"]
+
+JSON: TypeAlias = Any
+MOST_TOLD = 4
+"""So many versions of a model are told one by one."""
+
+
+class _Rows(Protocol):
+    def rows(self, sql: str, arguments: Sequence[object] = ()) -> Iterator[sqlite3.Row]: ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Version:
+    """One model that served.
+
+    Attributes:
+        served: Its id, as the provider names it.
+        fingerprint: The provider's name for the serving configuration, "" where it gives none.
+        calls: Calls that it answered, by arm.
+    """
+
+    served: str
+    fingerprint: str
+    calls: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """Calls that it answered."""
+        return sum(self.calls.values())
+
+    @property
+    def name(self) -> str:
+        """Id and fingerprint."""
+        return f"{self.served} ({self.fingerprint})" if self.fingerprint else self.served
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        return {
+            "served": self.served,
+            "fingerprint": self.fingerprint or None,
+            "calls": dict(self.calls),
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drift:
+    """One model that was asked for, and the several that served it.
+
+    Attributes:
+        provider: The provider.
+        model: The name that was asked for.
+        versions: Who served, the most frequent first.
+    """
+
+    provider: str
+    model: str
+    versions: tuple[Version, ...]
+
+    def as_json(self) -> dict[str, JSON]:
+        """As plain data."""
+        versions = [version.as_json() for version in self.versions]
+        return {"provider": self.provider, "model": self.model, "versions": versions}
+
+
+_SQL = """
+SELECT c.provider, c.model, c.served, COALESCE(json_extract(c.reply, '$.fingerprint'), '') AS print,
+  r.arm, COUNT(*) AS calls
+FROM calls c JOIN runs r USING (run) WHERE c.error IS NULL AND c.served!='' AND c.model!=''
+GROUP BY c.provider, c.model, c.served, print, r.arm ORDER BY c.provider, c.model, c.served, print
+"""
+
+
+def drifts(study: _Rows) -> list[Drift]:
+    """The models of a study that were served by several, of a ``Reader`` or an open ``Store``.
+
+    One name at two servers counts as one: calls do not tell them apart. Calls that asked for no name
+    are left out: what they asked for is told by nothing else.
+    """
+    found: dict[tuple[str, str], dict[tuple[str, str], dict[str, int]]] = {}
+    for row in study.rows(_SQL):
+        versions = found.setdefault((row["provider"], row["model"]), {})
+        version = versions.setdefault((row["served"], str(row["print"])), {})
+        version[row["arm"]] = row["calls"]
+    return [
+        Drift(provider=provider, model=model, versions=_ordered(versions))
+        for (provider, model), versions in found.items()
+        if len(versions) > 1
+    ]
+
+
+def _ordered(versions: Mapping[tuple[str, str], Mapping[str, int]]) -> tuple[Version, ...]:
+    made = [
+        Version(served=served, fingerprint=fingerprint, calls=calls)
+        for (served, fingerprint), calls in versions.items()
+    ]
+    return tuple(sorted(made, key=lambda version: -version.total))
+
+
+def drift_words(drift: Drift) -> str:
+    """``gpt-4o was served by 2 models: gpt-4o-2024-08-06 (fp_1) in 118 calls, …``."""
+    told = [
+        f"{version.name} in {count(version.total, 'call')}"
+        for version in drift.versions[:MOST_TOLD]
+    ]
+    if more := len(drift.versions) - MOST_TOLD:
+        told += [f"{more} more"] if more > 0 else []
+    asked = drift.model or drift.provider
+    number = len(drift.versions)
+    return visible(f"{asked} was served by {number} versions of it: {', '.join(told)}")
