@@ -15,8 +15,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol
 
+from orglab.providers.base import JSON
 from orglab.results.records import Output, RunRecord, Scale, Score
 
 __all__ = [
@@ -33,8 +34,6 @@ __all__ = [
     "ToolFunction",
     "standing_output",
 ]
-
-JSON: TypeAlias = Any
 
 
 class EvaluationError(Exception):

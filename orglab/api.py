@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
@@ -19,14 +19,12 @@ from orglab.engine.study.batch.runner import Arm, Batch, Progress, Tally
 from orglab.engine.study.batch.study_folder import in_here, load_team, open_study, study_folder
 from orglab.engine.study.batch.units import UnitError, read_units, unit_of
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
-from orglab.providers.base import Provider
+from orglab.providers.base import JSON, Provider
 from orglab.results.records import RunRecord, Score
 from orglab.results.store.reader import Reader
 from orglab.results.store.response_cache import kept_calls_file
 
 __all__ = ["Study", "check", "load", "run", "run_async"]
-
-JSON: TypeAlias = Any
 
 
 def check(

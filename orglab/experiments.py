@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from orglab.api import Study
 from orglab.engine.study.batch.runner import Batch, Progress, refuse_unbounded, run_batch
@@ -22,13 +22,12 @@ from orglab.engine.study.experiment.load import guard, kind_of, load_experiment
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.engine.study.sweep.load import load_sweep
 from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch, sweep_folder
-from orglab.providers.base import Provider
+from orglab.providers.base import JSON, Provider
 from orglab.results.store.response_cache import kept_calls_file
 from orglab.results.store.store import Store
 
 __all__ = ["run_experiment"]
 
-JSON: TypeAlias = Any
 Opened: TypeAlias = tuple[Batch, Path, Callable[[Path], Store]]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn
+
+from orglab.providers.base import JSON
 
 __all__ = ["digest", "dumps", "loads", "plain_text"]
-
-JSON: TypeAlias = Any
 
 
 def _make_encode() -> Callable[[JSON], str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
+
+from orglab.providers.base import JSON
 
 __all__ = [
     "CallRecord",
@@ -22,7 +24,6 @@ __all__ = [
     "Verdict",
 ]
 
-JSON: TypeAlias = Any
 
 RunStatus: TypeAlias = Literal["running", "completed", "stopped", "failed"]
 """``running``: begun and neither ended nor given up, so that it can be resumed."""

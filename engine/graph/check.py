@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.checks.warnings import remarks
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import Fault, Problem
 from orglab.engine.spec.load import Loaded, load
+from orglab.providers.base import JSON
 
 __all__ = ["Checked", "check_file"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import Any, TypeAlias
 
 import networkx as nx
 
 from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge, DiagramNode
 from orglab.engine.spec.model import ForwardLink
+from orglab.providers.base import JSON
 
 __all__ = ["FORMAT", "VERSION", "graph_json", "read_graph_json"]
 
-JSON: TypeAlias = Any
 FORMAT = "orglab-graph"
 VERSION = 1
 

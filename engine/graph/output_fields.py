@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, UndefinedTypeCheck, UnknownType
 from referencing.exceptions import Unresolvable
 
 from orglab.engine.spec.model import Role, Topology
+from orglab.providers.base import JSON
 
 __all__ = ["COUNTS", "Field", "allows", "fields_of", "is_list", "most_items", "stated"]
 
-JSON: TypeAlias = Any
 Schema: TypeAlias = Mapping[str, JSON]
 BRANCHES = ("allOf", "anyOf", "oneOf")
 DEEPEST = 20

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.records import Output, Verdict
 
 __all__ = ["NOTHING", "Board", "Directive", "Entries", "Entry", "Post", "readable"]
 
-JSON: TypeAlias = Any
 Part: TypeAlias = tuple[str, int] | None
 """Of a list handed out item by item: its field, and which item, from 1."""
 

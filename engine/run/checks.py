@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
 from orglab.engine.run.calls.toolbox import Toolbox, rendered_settings
 from orglab.engine.run.review import CheckCrashed, Finding
@@ -22,13 +22,11 @@ from orglab.evaluators.base import (
     OutputEvaluator,
     ToolFunction,
 )
-from orglab.providers.base import ToolError
+from orglab.providers.base import JSON, ToolError
 from orglab.results.records import Output
 from orglab.results.store.journal.journal import Entry, Journal
 
 __all__ = ["CheckRunner", "EvaluationContext", "HasUnit", "make_evaluator"]
-
-JSON: TypeAlias = Any
 
 
 class HasUnit(Protocol):

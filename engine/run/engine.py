@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.blackboard import Entry, readable
@@ -36,14 +36,13 @@ from orglab.engine.run.voting import counted
 from orglab.engine.spec.model import AuthorityLink
 from orglab.engine.spec.validate.path_confinement import confined_file
 from orglab.engine.tools.source_pool import Sources
+from orglab.providers.base import JSON
 from orglab.providers.structured_output.parse import Reading
 from orglab.results.records import Output
 from orglab.results.store.journal.history import outputs_of, together
 from orglab.results.store.journal.journal import Journal
 
 __all__ = ["Outcome", "RunPlan", "Unit", "resolver", "run_team"]
-
-JSON: TypeAlias = Any
 
 
 class RunPlan:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
+from orglab.providers.base import JSON
 from orglab.results.records import Event, Output, Verdict
 from orglab.results.store.journal.history import closing_uses
 
 __all__ = ["Outcome", "Unit"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

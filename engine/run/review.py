@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol
 
 from orglab.engine.run.blackboard import Directive
 from orglab.engine.run.calls.call_key import draw
@@ -18,11 +18,10 @@ from orglab.engine.run.replicas import Copy
 from orglab.engine.run.routing import Flow
 from orglab.engine.run.state import LinkState, RunState, phase_of, reviews_left
 from orglab.engine.spec.model import OBLIGING, Action, AuthorityLink, EvaluatorUse
+from orglab.providers.base import JSON
 from orglab.results.records import Output, Verdict
 
 __all__ = ["CapFailed", "CheckCrashed", "Checker", "Finding", "Reviewer", "Speaker"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

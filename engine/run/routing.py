@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.replicas import Copies, Copy
 from orglab.engine.spec.model import ForwardLink
+from orglab.providers.base import JSON
 
 __all__ = ["Delivery", "Emit", "Flow", "FlowPlan", "InboxItem"]
 
-JSON: TypeAlias = Any
 Channel: TypeAlias = tuple[str, str]
 """(link id, name of the copy that sends)."""
 

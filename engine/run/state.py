@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 from orglab.engine.run.blackboard import Board, Directive
 from orglab.engine.run.prompts.template_context import PastVerdict, past_verdict
 from orglab.engine.run.replicas import Copies, Copy
 from orglab.engine.run.routing import Emit
 from orglab.engine.spec.model import AuthorityLink, Topology
-from orglab.providers.base import Message
+from orglab.providers.base import JSON, Message
 from orglab.results.records import Event, Output, Verdict
 from orglab.results.store.journal.history import verdicts_of
 from orglab.results.store.journal.journal import Journal
 
 __all__ = ["LinkState", "RunState", "names_of", "phase_of", "reviews_left"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(kw_only=True, slots=True)

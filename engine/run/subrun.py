@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from orglab.engine.run.replicas import Copy
 from orglab.engine.run.routing import Emit
+from orglab.providers.base import JSON
 from orglab.results.records import Event
 from orglab.results.store.journal.history import use_of
 from orglab.results.store.journal.journal import Entry, Journal
 
 __all__ = ["OUTSIDE", "InnerJournal", "Names", "outside", "renamed"]
 
-JSON: TypeAlias = Any
 Body: TypeAlias = Mapping[str, JSON]
 
 _TAKING: Final = {"turn": "copy", "review": "superior"}

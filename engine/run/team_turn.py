@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
 
 from orglab.engine.run.blackboard import Directive, Entry
 from orglab.engine.run.errors import TurnFailed
@@ -15,12 +14,11 @@ from orglab.engine.run.routing import Emit, Flow, InboxItem
 from orglab.engine.run.state import RunState
 from orglab.engine.run.subrun import outside
 from orglab.engine.spec.model import InputField, Role
+from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import loads
 from orglab.providers.structured_output.validation import checker_for
 
 __all__ = ["Given", "TeamTurn", "given_to", "hand_in", "team_inputs"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol
 
 from orglab.engine.run.calls.call_key import (
     CallCounter,
@@ -24,6 +24,7 @@ from orglab.engine.run.limits import ROUNDING, LimitReached, Meter, Spent
 from orglab.engine.run.prompts.rendering import Prompter
 from orglab.engine.run.replicas import Copy
 from orglab.providers.base import (
+    JSON,
     Completion,
     ContextOverflow,
     Labels,
@@ -51,8 +52,6 @@ __all__ = [
     "TurnRunner",
     "in_doubt",
 ]
-
-JSON: TypeAlias = Any
 
 
 class NotTheRecordedCall(Exception):

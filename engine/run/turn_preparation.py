@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
 
 from orglab.engine.run.calls.model_registry import Seat
 from orglab.engine.run.errors import TurnFailed
@@ -15,12 +14,11 @@ from orglab.engine.run.replicas import Copies, Copy
 from orglab.engine.run.routing import InboxItem
 from orglab.engine.run.state import RunState
 from orglab.engine.run.turn import Turn, TurnRunner
-from orglab.providers.base import Message
+from orglab.providers.base import JSON, Message
 from orglab.results.store.journal.journal import Entry
 
 __all__ = ["REASON_CHARACTERS", "Speaking", "verdict_schema"]
 
-JSON: TypeAlias = Any
 
 REASON_CHARACTERS = 2000
 """The longest reason or suggestion of a verdict: bounded, so that a small model cannot run on."""

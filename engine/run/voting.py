@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.output_fields import COUNTS
 from orglab.engine.run.blackboard import Entry
 from orglab.engine.run.calls.call_key import canonical
 from orglab.engine.run.errors import TurnFailed
+from orglab.providers.base import JSON
 
 __all__ = ["counted"]
-
-JSON: TypeAlias = Any
 
 
 def counted(field: str, ballots: Sequence[Entry]) -> dict[str, JSON]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+
+from orglab.providers.base import JSON
 
 __all__ = ["with_changes"]
 
-JSON: TypeAlias = Any
 
 _SUFFIX = "-change"
 _ALWAYS = ("kind", "version", "extends", "name", "description")

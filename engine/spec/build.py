@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.spec.canonical_form import topology_hash
 from orglab.engine.spec.compose.subteams_merge import with_team
@@ -26,10 +25,10 @@ from orglab.engine.spec.model import (
     Topology,
     Trigger,
 )
+from orglab.providers.base import JSON
 
 __all__ = ["build", "model_of"]
 
-JSON: TypeAlias = Any
 
 _MODEL_FIELDS = (
     "max_concurrency",

@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from orglab.engine.spec.compose.extends import link_id
 from orglab.engine.spec.validate.references import meaningless
 from orglab.engine.spec.validate.schema import definition
+from orglab.providers.base import JSON
 
 __all__ = ["canonical", "model_form", "normal_form", "topology_hash", "used_models", "weights_key"]
 
-JSON: TypeAlias = Any
 
 _UNHASHED: Final = frozenset(
     {

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from orglab.engine.spec.build import build
 from orglab.engine.spec.canonical_form import normal_form, used_models, weights_key
@@ -47,11 +47,11 @@ from orglab.engine.spec.validate.references import maps, name_problems
 from orglab.engine.spec.validate.schema import KINDS
 from orglab.engine.spec.validate.schema_errors import shape_problems
 from orglab.engine.spec.yaml.source_map import Mark, Marks, Place
+from orglab.providers.base import JSON
 from orglab.providers.llama.weights_digest import weights_digest
 
 __all__ = ["Loaded", "load", "load_text"]
 
-JSON: TypeAlias = Any
 
 _MOST_FAULTS: Final = 1_000
 """Faults of one document that are told."""

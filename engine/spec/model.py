@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
+
+from orglab.providers.base import JSON
 
 __all__ = [
     "OBLIGING",
@@ -31,7 +33,6 @@ __all__ = [
     "Trigger",
 ]
 
-JSON: TypeAlias = Any
 Action: TypeAlias = Literal["approve", "comment", "question", "revise", "reject"]
 
 OBLIGING: frozenset[Action] = frozenset({"question", "revise", "reject"})

@@ -7,17 +7,17 @@ catalogue, and an entry called ``default`` serves each alias that the catalogue 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from orglab.engine.spec.compose.extends import Located
 from orglab.engine.spec.compose.patch import patched
 from orglab.engine.spec.errors import SpecPath
 from orglab.engine.spec.validate.references import maps
 from orglab.engine.spec.yaml.source_map import Place
+from orglab.providers.base import JSON
 
 __all__ = ["DEFAULT_ALIAS", "swapped"]
 
-JSON: TypeAlias = Any
 
 DEFAULT_ALIAS: Final = "default"
 """The catalogue's entry that serves every alias it has no entry for."""

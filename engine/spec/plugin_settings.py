@@ -25,7 +25,7 @@ from orglab.engine.spec.validate.tool_sources import (
 )
 from orglab.engine.spec.yaml.source_map import Marks
 from orglab.evaluators.base import OutputEvaluator
-from orglab.providers.base import Provider
+from orglab.providers.base import JSON, Provider
 from orglab.providers.hosted.account import key_risk
 from orglab.providers.registry import Group, load_plugin, plugin_names
 from orglab.providers.tool_source import ToolSource
@@ -41,7 +41,6 @@ __all__ = [
     "weights_file",
 ]
 
-JSON: TypeAlias = Any
 _Hint: TypeAlias = Any
 """What stands after the colon of a field: a type, a union, a generic."""
 

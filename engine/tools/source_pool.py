@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.spec.model import ToolUse
 from orglab.engine.spec.validate.tool_sources import made_source
+from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin
 from orglab.providers.tool_source import OpenSource
 
 __all__ = ["Sources"]
-
-JSON: TypeAlias = Any
 
 
 class Sources:

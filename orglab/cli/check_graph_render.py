@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -30,11 +30,11 @@ from orglab.engine.study.experiment.load import (
 )
 from orglab.engine.study.plan.dry_run import rendered_prompts
 from orglab.engine.study.sweep.load import check_sweep, load_sweep
+from orglab.providers.base import JSON
 from orglab.results.plain import visible
 
 __all__ = ["check", "graph", "new", "render", "schema"]
 
-JSON: TypeAlias = Any
 
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="path=value: changes one field of the spec.")

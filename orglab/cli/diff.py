@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -21,12 +21,12 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.study_folder import load_team, units_of
 from orglab.engine.study.experiment.comparison import Comparison, compare_teams
 from orglab.engine.study.experiment.diff import ABSENT, Difference
+from orglab.providers.base import JSON
 from orglab.results.plain import one_line, visible
 from orglab.results.word_diff import changed_words, hunks, word_diff
 
 __all__ = ["GATE", "diff"]
 
-JSON: TypeAlias = Any
 
 _SHORT = 120
 """Longer texts are told by the words that changed."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 from orglab.engine.study.experiment.comparison import Comparison
 from orglab.engine.study.experiment.diff import ABSENT
+from orglab.providers.base import JSON
 from orglab.results.plain import visible
 from orglab.results.word_diff import word_diff
 
 __all__ = ["markdown_of"]
 
-JSON: TypeAlias = Any
 
 _SIGNS = "\\|`*_[]!~$@"
 """What could mean something to Markdown within a line, beside HTML; ``&#;`` are our own."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated
 
 import typer
 
+from orglab.providers.base import JSON
+
 __all__ = ["MOST_SEED", "Cache", "MaxCost", "Trust", "overrides_of"]
 
-JSON: TypeAlias = Any
 MOST_SEED = 2**63 - 1
 """The largest root seed: it stands in a column of 64 bits."""
 Cache = Annotated[

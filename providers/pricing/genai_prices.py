@@ -14,8 +14,10 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
+
+from orglab.providers.base import JSON
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DatedPrice", "default_price"]
 
-JSON: TypeAlias = Any
 
 _HOMES: Final[Mapping[str, str]] = {
     "anthropic": "https://api.anthropic.com",

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
+from orglab.providers.base import JSON
 from orglab.results.display.layout import Prefixed, barred, inline, prose, value_block
 from orglab.results.plain import one_line, visible
 from orglab.results.records import CallRecord, Event, Output, RunRecord, ToolCallRecord
@@ -18,7 +19,6 @@ from orglab.results.usage.formatting import cost_of, seconds
 
 __all__ = ["Teller"]
 
-JSON: TypeAlias = Any
 Body: TypeAlias = Mapping[str, JSON]
 
 _SHORT_WORDS = 160

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps
 from orglab.results.plain import one_line, visible
 from orglab.results.usage.formatting import count
 
 __all__ = ["Prefixed", "barred", "inline", "prose", "value_block"]
 
-JSON: TypeAlias = Any
 
 _SHORT = 72
 _DEEP = 5

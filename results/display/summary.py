@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, TypeAlias
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import loads
 from orglab.results.plain import visible
 from orglab.results.report.experiment.plan_history import (
@@ -35,7 +35,6 @@ from orglab.results.usage.served_models import Drift, drift_words, drifts
 
 __all__ = ["ArmFigures", "Measure", "Summary", "summary"]
 
-JSON: TypeAlias = Any
 _DETAIL = re.compile(r"@\d+$|^hedges\.|^judge_panel\.")
 """Names of scores of single drafts, of classes, and of how judging went: told with the others."""
 _AT_ONCE = 4

@@ -7,13 +7,13 @@ wrote goes through ``plain.visible`` and is never read as markup.
 from __future__ import annotations
 
 from io import StringIO
-from typing import Any, TypeAlias
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
+from orglab.providers.base import JSON
 from orglab.results.display.event_renderer import Teller
 from orglab.results.display.layout import inline, value_block
 from orglab.results.display.run_list import runs_table
@@ -23,7 +23,6 @@ from orglab.results.usage.formatting import cost_of, count, seconds, simulated_n
 
 __all__ = ["runs_table", "transcript", "transcript_text"]
 
-JSON: TypeAlias = Any
 
 _STATUS_STYLE = {"completed": "green", "stopped": "yellow", "failed": "red", "running": "cyan"}
 

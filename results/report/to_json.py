@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.report.experiment.costs import ArmCosts, Use
 from orglab.results.report.experiment.counts import HedgeCounts
 from orglab.results.report.experiment.report import Report
 
 __all__ = ["FORMAT", "json_form"]
 
-JSON: TypeAlias = Any
 
 FORMAT = 1
 """Grows when fields change their meaning."""

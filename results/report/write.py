@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 from urllib.parse import quote
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps
 from orglab.results.report.experiment.report import Report, report_of
 from orglab.results.report.experiment.transcripts import transcript_pages
@@ -20,8 +21,6 @@ from orglab.results.store.reader import Reader
 from orglab.results.tables.sweep_plan import is_sweep
 
 __all__ = ["Written", "write_report"]
-
-JSON: TypeAlias = Any
 
 
 class Written(NamedTuple):

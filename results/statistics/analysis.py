@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import pandas as pd
 
+from orglab.providers.base import JSON
 from orglab.results.statistics.agreement.judge_severity import Judging, judging
 from orglab.results.statistics.data.attrition import (
     Attrition,
@@ -38,8 +38,6 @@ from orglab.results.statistics.plain_data import plain_data
 from orglab.results.statistics.plan import AnalysisPlan
 
 __all__ = ["Analysis", "analyse", "analyse_study"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["plain_data"]
+from orglab.providers.base import JSON
 
-JSON: TypeAlias = Any
+__all__ = ["plain_data"]
 
 
 def plain_data(value: object) -> JSON:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
+from orglab.providers.base import JSON
 from orglab.results.statistics.errors import PlanFault
 from orglab.results.statistics.tests.wilcoxon import Zeros
 
@@ -21,7 +22,6 @@ __all__ = [
     "plan_of",
 ]
 
-JSON: TypeAlias = Any
 Part = TypeVar("Part")
 
 

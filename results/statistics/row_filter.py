@@ -9,13 +9,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.statistics.errors import PlanFault
 
 __all__ = ["Condition", "condition"]
 
-JSON: TypeAlias = Any
 Row: TypeAlias = Mapping[str, JSON]
 Condition: TypeAlias = Callable[[Row], bool | None]
 """Whether a row meets it; None where a missing value leaves it open."""

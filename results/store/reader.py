@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import Self, cast
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import loads
 from orglab.results.records import Event, RunRecord, RunStatus, Scale, Score
 from orglab.results.store.group_commit import StoreError
@@ -30,7 +31,6 @@ __all__ = [
     "study_file",
 ]
 
-JSON: TypeAlias = Any
 
 _MANY = 500
 _ENTRY_TABLES = ("calls", "tool_calls", "decisions")

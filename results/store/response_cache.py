@@ -14,13 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import digest, dumps, loads, plain_text
 
 __all__ = ["KeptCall", "KeptCalls", "kept_calls_file", "read_kept_calls"]
 
-JSON: TypeAlias = Any
 
 _APPLICATION = 0x6F72676B  # ``orgk``
 _FORMAT = 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps, loads, plain_text
 from orglab.results.records import Event
 from orglab.results.store.group_commit import Row
@@ -21,7 +22,6 @@ __all__ = [
     "event_row",
 ]
 
-JSON: TypeAlias = Any
 BlobKeeper: TypeAlias = Callable[[JSON], str]
 """Keeps a value as a blob and returns its hash."""
 Texts: TypeAlias = Mapping[str, str]

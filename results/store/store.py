@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
+from orglab.providers.base import JSON
 from orglab.providers.client.request_queue import LimitChange
 from orglab.providers.registry import Group, plugin_names, plugin_version
 from orglab.results.jsontext import digest, dumps, plain_text
@@ -31,7 +32,6 @@ from orglab.results.store.schema import APPLICATION, DDL, FORMAT
 
 __all__ = ["Store", "StoreError", "StudyLocked", "versions"]
 
-JSON: TypeAlias = Any
 
 _KNOWN_BLOBS = 65_536
 _CHECKPOINT_PAGES = 4_000  # 16 MB of log: a fold into the file costs two syncs

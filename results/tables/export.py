@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from glob import escape
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps, plain_text
 from orglab.results.store.reader import Reader
 from orglab.results.tables.sweep_table import sweep_rows
@@ -16,7 +17,6 @@ from orglab.results.tables.tables import TABLES, Column, rows
 
 __all__ = ["Format", "export", "guarded"]
 
-JSON: TypeAlias = Any
 Format: TypeAlias = Literal["parquet", "csv", "jsonl"]
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z", re.ASCII)

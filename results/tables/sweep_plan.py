@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import loads
 from orglab.results.report.experiment.plan_history import FrozenPlan
 from orglab.results.store.reader import Reader
 
 __all__ = ["FrozenFactor", "SweepPlan", "arm_of", "is_sweep", "sweep_plan", "sweep_plans"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.report.experiment.plan_history import current_numbers
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, RunRow
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SweepTable", "sweep_frame", "sweep_rows"]
 
-JSON: TypeAlias = Any
 Key: TypeAlias = tuple[str, str, str]
 """Evaluator, its arguments, the score's name."""
 

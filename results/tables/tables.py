@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import loads, plain_text
 from orglab.results.store.journal.history import answering, outputs_of, verdicts_of
 from orglab.results.store.reader import Reader, RunRow
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "Column", "Kind", "frame", "frames", "rows"]
 
-JSON: TypeAlias = Any
 Kind: TypeAlias = str
 """``text``, ``integer``, ``number``, ``boolean`` or ``json``."""
 Row: TypeAlias = Sequence[JSON]

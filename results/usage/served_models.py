@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
+from orglab.providers.base import JSON
 from orglab.results.plain import visible
 from orglab.results.usage.formatting import count
 
 __all__ = ["Drift", "Version", "drift_words", "drifts"]
 
-JSON: TypeAlias = Any
 MOST_TOLD = 4
 """So many versions of a model are told one by one."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import loads
 
 __all__ = ["ANSWERED", "CutCall", "Spending", "spending", "was_answered"]
 
-JSON: TypeAlias = Any
 
 _REFUSED, _UNREADABLE = "refusal", "unreadable reply"
 ANSWERED = f"""(error IS NULL OR error = '{_REFUSED}' OR error LIKE '{_UNREADABLE}%'

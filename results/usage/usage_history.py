@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
+from orglab.providers.base import JSON
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
 
 __all__ = ["Asked", "PastRun", "PastUse", "Spread", "past_runs", "spread_of", "studies_under"]
 
-JSON: TypeAlias = Any
 MOST_RUNS = 500
 """Runs read of each study, the latest: enough for a mean and its spread."""
 

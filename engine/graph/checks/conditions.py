@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.output_fields import Field, allows, fields_of, stated
 from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.model import ForwardLink, Topology
 from orglab.engine.spec.naming import Blame, choices, meant
+from orglab.providers.base import JSON
 
 __all__ = ["otherwise_problems", "when_problems"]
-
-JSON: TypeAlias = Any
 
 
 def when_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from orglab.engine.graph.checks.variables import (
     RESERVED,
@@ -18,10 +18,10 @@ from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.model import AuthorityLink, EvaluatorUse, Topology
 from orglab.engine.spec.naming import Blame, choices, meant
 from orglab.engine.spec.validate.schema import definition
+from orglab.providers.base import JSON
 
 __all__ = ["template_problems"]
 
-JSON: TypeAlias = Any
 Names: TypeAlias = frozenset[str]
 
 MAPPING_METHODS = frozenset({"get", "items", "keys", "values"})

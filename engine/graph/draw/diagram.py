@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Link, Trigger
+from orglab.providers.base import JSON
 
 __all__ = ["Diagram", "DiagramEdge", "DiagramNode", "EdgeKind", "diagram_of"]
 
-JSON: TypeAlias = Any
 EdgeKind: TypeAlias = Literal["forward", "closing", "authority"]
 LONGEST_LABEL = 60
 TIMES = "\N{MULTIPLICATION SIGN}"

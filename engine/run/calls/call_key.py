@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
-from orglab.providers.base import Message
+from orglab.providers.base import JSON, Message
 from orglab.results.store.run_id import parts_digest
 
 digest = parts_digest
@@ -26,7 +25,6 @@ __all__ = [
     "seat_digest",
 ]
 
-JSON: TypeAlias = Any
 
 KEY_VERSION = "1"
 """Changes when the identity's parts do, so that stored calls of another meaning never match."""

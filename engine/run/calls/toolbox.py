@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.templates.templates import compiled
 from orglab.engine.run.calls.call_key import canonical, digest
@@ -14,12 +13,10 @@ from orglab.engine.spec.model import ToolUse
 from orglab.engine.spec.validate.tool_sources import ARGUMENTS
 from orglab.engine.tools.factory import make
 from orglab.engine.tools.source_pool import Sources
-from orglab.providers.base import Tool, ToolCall, ToolDefinition, ToolError
+from orglab.providers.base import JSON, Tool, ToolCall, ToolDefinition, ToolError
 from orglab.providers.structured_output.parse import read_arguments
 
 __all__ = ["ToolAnswer", "Toolbox", "rendered_settings"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from jinja2 import TemplateError
 
@@ -18,10 +18,10 @@ from orglab.engine.run.calls.call_key import canonical
 from orglab.engine.run.calls.toolbox import rendered_settings
 from orglab.engine.run.errors import TurnFailed
 from orglab.engine.spec.model import Role, Topology
+from orglab.providers.base import JSON
 
 __all__ = ["Prompter", "RenderFailed", "ToolGate"]
 
-JSON: TypeAlias = Any
 PromptTool: TypeAlias = Callable[[str, Mapping[str, JSON]], Awaitable[JSON]]
 
 

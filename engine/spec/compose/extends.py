@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.yaml.source_map import Mark, Place
+from orglab.providers.base import JSON
 
 __all__ = ["OWN_FIELDS", "Located", "link_id", "merged"]
 
-JSON: TypeAlias = Any
 
 OWN_FIELDS: Final = ("name", "description")
 """What a document does not take over: they describe the base, not what extends it."""

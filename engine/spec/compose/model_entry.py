@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.spec.build import model_of
 from orglab.engine.spec.canonical_form import model_form
@@ -15,10 +14,9 @@ from orglab.engine.spec.model import Model
 from orglab.engine.spec.plugin_settings import PluginCheck
 from orglab.engine.spec.validate.schema_errors import shape_problems
 from orglab.engine.spec.yaml.source_map import Mark, Marks, Place
+from orglab.providers.base import JSON
 
 __all__ = ["model_of_entry"]
-
-JSON: TypeAlias = Any
 
 
 def model_of_entry(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from orglab.engine.spec.compose.extends import Located, link_id
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.schema import definition
 from orglab.engine.spec.yaml.source_map import Mark, Place
+from orglab.providers.base import JSON
 
 __all__ = ["apply_overrides"]
 
-JSON: TypeAlias = Any
 
 _THINGS: Final = ("roles", "models", "pools", "tools", "inputs")
 _FIXED: Final = ("kind", "version", "extends")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
 
 from orglab.engine.spec.errors import SpecPath
+from orglab.providers.base import JSON
 
 __all__ = ["patched"]
-
-JSON: TypeAlias = Any
 
 
 def patched(data: JSON, changes: Mapping[SpecPath, JSON]) -> JSON:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from orglab.engine.spec.compose.extends import Located, merged
 from orglab.engine.spec.errors import Fault, Problem, SpecPath
@@ -13,10 +13,10 @@ from orglab.engine.spec.validate.path_confinement import FileRefused, confined_f
 from orglab.engine.spec.validate.schema import KINDS
 from orglab.engine.spec.yaml.reader import Document, read_bytes
 from orglab.engine.spec.yaml.source_map import Mark, Place
+from orglab.providers.base import JSON
 
 __all__ = ["Origin", "Sources", "file_of"]
 
-JSON: TypeAlias = Any
 
 _LONGEST_CHAIN: Final = 20
 """How many documents may extend each other in a row."""

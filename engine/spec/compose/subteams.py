@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from orglab.engine.spec.compose.extends import Located
 from orglab.engine.spec.compose.patch import patched
@@ -15,6 +15,7 @@ from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
 from orglab.engine.spec.validate.references import maps
 from orglab.engine.spec.yaml.source_map import Place
+from orglab.providers.base import JSON
 
 __all__ = [
     "DEEPEST",
@@ -33,7 +34,6 @@ __all__ = [
     "written_team",
 ]
 
-JSON: TypeAlias = Any
 
 TEAM: Final = "team"
 DEEPEST: Final = 5

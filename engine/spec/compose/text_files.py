@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from orglab.engine.spec.compose.patch import patched
 from orglab.engine.spec.compose.sources import Sources, file_of
@@ -15,10 +15,10 @@ from orglab.engine.spec.validate.path_confinement import (
 )
 from orglab.engine.spec.validate.references import items
 from orglab.engine.spec.yaml.source_map import Marks
+from orglab.providers.base import JSON
 
 __all__ = ["TEXTS_LIMIT", "inlined_texts"]
 
-JSON: TypeAlias = Any
 
 TEXTS_LIMIT: Final = 32 * 2**20
 """Characters that the text files of one document may add up to, each counted as often as named."""

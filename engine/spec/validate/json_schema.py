@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
@@ -12,11 +12,11 @@ from jsonschema.exceptions import ValidationError
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import nearest, quoted
 from orglab.engine.spec.validate.schema_errors import tell
+from orglab.providers.base import JSON
 from orglab.providers.structured_output.pattern_size import refuse_large
 
 __all__ = ["plainly_sound", "schema_problems"]
 
-JSON: TypeAlias = Any
 
 _ONE: Final = (
     "items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.validate.schema import definition
 from orglab.engine.spec.validate.schema_errors import tell, validator
+from orglab.providers.base import JSON
 
 __all__ = ["Sound", "sound_parts"]
 
-JSON: TypeAlias = Any
 
 _PARTS: Final[Mapping[str, str]] = {
     "roles": "role",

@@ -8,18 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from orglab.engine.spec.compose.extends import link_id
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import did_you_mean, listed, nearest
 from orglab.engine.spec.validate.schema import definition
 from orglab.engine.spec.validate.tool_sources import gives
+from orglab.providers.base import JSON
 from orglab.providers.registry import plugin_names
 
 __all__ = ["RESERVED_INPUTS", "items", "maps", "meaningless", "name_problems"]
 
-JSON: TypeAlias = Any
 
 _SECTIONS: Final = {"roles": "role", "models": "model", "pools": "pool", "tools": "tool"}
 """What others name, and how one of each is called."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, TypeAlias
+from typing import Final
+
+from orglab.providers.base import JSON
 
 __all__ = ["KINDS", "definition", "schema"]
 
-JSON: TypeAlias = Any
 
 KINDS: Final = ("topology", "experiment", "sweep")
 """Every kind of document that the language knows."""

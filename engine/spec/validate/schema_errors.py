@@ -17,10 +17,10 @@ from orglab.engine.spec.messages import did_you_mean, got, nearest, quoted
 from orglab.engine.spec.validate.schema import definition
 from orglab.engine.spec.validate.secrets import CURE
 from orglab.engine.spec.yaml.scalar import is_number
+from orglab.providers.base import JSON
 
 __all__ = ["shape_problems", "tell", "validator"]
 
-JSON: TypeAlias = Any
 _Error: TypeAlias = Any
 """A ``ValidationError``: its stubs allow "unset" for each attribute, which a raised one never is."""
 

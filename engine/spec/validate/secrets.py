@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 from urllib.parse import urlsplit
 
 from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.providers.base import JSON
 
 __all__ = ["CURE", "secret_problems"]
 
-JSON: TypeAlias = Any
 
 _SECRETS: Final = frozenset(
     (

@@ -11,10 +11,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import did_you_mean
+from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin, plugin_names
 from orglab.providers.tool_source import Served, ServedTool, ToolSource
 
@@ -30,7 +31,6 @@ __all__ = [
     "without_fixed",
 ]
 
-JSON: TypeAlias = Any
 
 ARGUMENTS: Final = "arguments"
 """The setting of every source that fixes arguments of its tools; the only one with templates."""

@@ -18,10 +18,10 @@ from orglab.engine.spec.messages import got, quoted
 from orglab.engine.spec.yaml.scalar import NotJson, plain_value
 from orglab.engine.spec.yaml.source_map import Mark, Place
 from orglab.engine.spec.yaml.syntax_errors import syntax_fault
+from orglab.providers.base import JSON
 
 __all__ = ["ALIAS_LIMIT", "DEPTH_LIMIT", "Document", "read_bytes", "read_text"]
 
-JSON: TypeAlias = Any
 _Event: TypeAlias = Any
 """A parse event of PyYAML, whose stubs know nothing of its attributes."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, TypeAlias
+
+from orglab.providers.base import JSON
 
 __all__ = ["NotJson", "is_number", "plain_value"]
 
-JSON: TypeAlias = Any
 
 _CONSTANTS: dict[str, JSON] = {
     "": None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.checks.cost_limit import lacking
 from orglab.engine.graph.team import Team
@@ -18,6 +17,7 @@ from orglab.engine.spec.model import EvaluatorUse, Model
 from orglab.engine.spec.plugin_settings import is_template
 from orglab.engine.study.experiment.comparison import sample_unit
 from orglab.evaluators.base import EvaluationError, Evaluator
+from orglab.providers.base import JSON
 
 __all__ = [
     "asked_models",
@@ -28,8 +28,6 @@ __all__ = [
     "unbounded_uses",
     "unready",
 ]
-
-JSON: TypeAlias = Any
 
 
 def evaluator_problems(team: Team) -> Iterator[Problem]:

@@ -11,16 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.run.calls.call_key import KEY_VERSION
 from orglab.engine.run.turn import Sharing
+from orglab.providers.base import JSON
 from orglab.results.store.response_cache import KeptCalls
 from orglab.results.store.store import Store
 
 __all__ = ["StudySharing", "sharing_of"]
 
-JSON: TypeAlias = Any
 
 PLANTED = "planted fault"
 """How the note of a fault begins that was planted: such a reply is no model's answer."""

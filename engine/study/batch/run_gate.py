@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from orglab.engine.run.errors import OF_ACCOUNTS
 from orglab.engine.study.batch.budget import Budget, BudgetReached
+from orglab.providers.base import JSON
 from orglab.providers.interrupted import Interrupted
 from orglab.results.records import Event
 from orglab.results.store.journal.journal import Entry, Journal
 
 __all__ = ["Gate", "Interrupted"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(kw_only=True, slots=True)

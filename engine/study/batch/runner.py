@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from orglab.engine.graph.checks.cost_limit import roles_by_model, unbounded_models
 from orglab.engine.graph.team import Team
@@ -51,7 +51,6 @@ __all__ = [
     "unbounded_words",
 ]
 
-JSON: TypeAlias = Any
 MOST_AT_ONCE = 64
 """Runs under way at once, unless models have room for fewer or the user says otherwise."""
 MOST_HOSTED_AT_ONCE = 512

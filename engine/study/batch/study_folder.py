@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
@@ -19,6 +19,7 @@ from orglab.engine.study.experiment.comparison import frozen_comparison
 from orglab.engine.study.experiment.diff import differences
 from orglab.engine.study.experiment.load import Experiment
 from orglab.engine.study.experiment.tool_drift import changed_tools
+from orglab.providers.base import JSON
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.store import Store
 
@@ -34,7 +35,6 @@ __all__ = [
     "units_of",
 ]
 
-JSON: TypeAlias = Any
 MOST_TOLD = 5
 """So many changed fields are named where a study is refused."""
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
 
 from orglab.engine.run.calls.call_key import canonical, digest, draw
 from orglab.engine.run.engine import Unit
@@ -23,14 +22,12 @@ from orglab.engine.spec.validate.path_confinement import FileRefused, confined_f
 from orglab.engine.tools.bounded_json import strict
 from orglab.engine.tools.table.readers import TableError
 from orglab.engine.tools.table.table import Form, Table, load_table
-from orglab.providers.base import ToolError
+from orglab.providers.base import JSON, ToolError
 from orglab.providers.structured_output.json_lines import JSONLinesError, read_jsonl
 from orglab.providers.structured_output.strict_json import loads
 from orglab.providers.structured_output.validation import checker_for
 
 __all__ = ["UnitError", "read_units", "typed_unit", "unit_content", "unit_of"]
-
-JSON: TypeAlias = Any
 
 
 class UnitError(Exception):

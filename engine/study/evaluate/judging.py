@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from orglab.engine.run.calls.call_key import CallCounter, canonical, digest
 from orglab.engine.run.calls.model_registry import Desks, Seat
@@ -21,12 +21,10 @@ from orglab.engine.spec.model import Limits, Model, Role, Topology
 from orglab.engine.study.batch.budget import Budget
 from orglab.engine.study.batch.run_gate import Gate
 from orglab.evaluators.base import EvaluationError
-from orglab.providers.base import Message
+from orglab.providers.base import JSON, Message
 from orglab.results.store.store import Store
 
 __all__ = ["Asker", "Judging"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(kw_only=True, slots=True)

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.run.calls.model_registry import Desks
 from orglab.engine.run.engine import Unit
@@ -27,13 +26,13 @@ from orglab.engine.study.batch.response_sharing import sharing_of
 from orglab.engine.study.evaluate.evaluate_run import Measurer
 from orglab.engine.study.evaluate.judging import Judging
 from orglab.engine.tools.records.vectors_file import vectors_file
+from orglab.providers.base import JSON
 from orglab.results.store.reader import RunRow
 from orglab.results.store.store import Store
 from orglab.results.tables.sweep_plan import sweep_plan
 
 __all__ = ["evaluate_again", "evaluators_of", "roles_of"]
 
-JSON: TypeAlias = Any
 AT_ONCE = 16
 """Runs measured at once."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.draw.diagram import diagram_of
 from orglab.engine.graph.draw.draw import draw
@@ -18,11 +17,10 @@ from orglab.engine.spec.model import InputField, Topology
 from orglab.engine.study.experiment.diff import ABSENT, Difference, differences, undeclared
 from orglab.engine.study.experiment.experiment import tested
 from orglab.engine.study.plan.dry_run import Prompt, rendered_prompts
+from orglab.providers.base import JSON
 from orglab.results.word_diff import changed_words
 
 __all__ = ["Comparison", "PromptPair", "compare_teams", "frozen_comparison", "sample_unit"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

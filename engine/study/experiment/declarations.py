@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.schema import definition
 from orglab.engine.study.experiment.diff import covered
+from orglab.providers.base import JSON
 
 __all__ = [
     "Contrast",
@@ -19,7 +20,6 @@ __all__ = [
     "treatments_of",
 ]
 
-JSON: TypeAlias = Any
 Contrast: TypeAlias = tuple[str, str]
 """An arm and its reference."""
 

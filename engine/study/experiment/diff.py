@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from orglab.providers.base import JSON
+
 __all__ = ["ABSENT", "Difference", "covered", "differences", "undeclared"]
 
-JSON: TypeAlias = Any
 
 Kind: TypeAlias = Literal[
     "structure", "authority", "prompts", "models", "tools", "data", "limits", "evaluation"

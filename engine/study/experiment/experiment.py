@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import canonical, digest
@@ -13,11 +12,10 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.units import unit_content
 from orglab.engine.study.experiment.declarations import Contrast
 from orglab.engine.study.experiment.diff import Difference, differences, undeclared
+from orglab.providers.base import JSON
 from orglab.results.word_diff import changed_words
 
 __all__ = ["Experiment", "UndeclaredDifference", "guard", "tested"]
-
-JSON: TypeAlias = Any
 
 
 class UndeclaredDifference(Exception):

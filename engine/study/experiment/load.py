@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from orglab.engine.graph.check import Checked, check_file
 from orglab.engine.graph.team import Team
@@ -44,6 +44,7 @@ from orglab.engine.study.experiment.experiment import (
     tested,
 )
 from orglab.engine.study.experiment.outcomes import outcome_problems
+from orglab.providers.base import JSON
 
 __all__ = [
     "Experiment",
@@ -55,8 +56,6 @@ __all__ = [
     "kind_of",
     "load_experiment",
 ]
-
-JSON: TypeAlias = Any
 
 
 def kind_of(path: Path) -> str:

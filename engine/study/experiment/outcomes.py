@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
 
 from orglab.engine.run.calls.call_key import canonical
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.model import EvaluatorUse
+from orglab.providers.base import JSON
 
 __all__ = ["outcome_problems"]
-
-JSON: TypeAlias = Any
 
 
 def outcome_problems(

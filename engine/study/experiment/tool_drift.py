@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from orglab.engine.graph.team import Team
+from orglab.providers.base import JSON
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
 
 __all__ = ["changed_tools", "refuse_changed_tools"]
 
-JSON: TypeAlias = Any
 
 _HASH: Final = 8
 """Hex digits of a spec's hash in a study's default folder."""

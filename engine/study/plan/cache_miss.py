@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.run.calls.call_key import canonical
+from orglab.providers.base import JSON
 from orglab.results.records import CallRecord, RunRecord
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, study_file
@@ -16,7 +16,6 @@ from orglab.results.word_diff import changed_words
 
 __all__ = ["Explained", "Kept", "Part", "explain_call", "explain_kept"]
 
-JSON: TypeAlias = Any
 LONGEST_CHANGE = 400
 """Characters of a change in words that are shown."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.model_registry import Desk
 from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
 from orglab.engine.spec.model import OBLIGING
-from orglab.providers.base import Completion, Message, Request
+from orglab.providers.base import JSON, Completion, Message, Request
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_of_tokens
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.providers.simulated.provider import SimulatedProvider
@@ -23,7 +23,6 @@ from orglab.results.store.journal.journal import MemoryJournal
 
 __all__ = ["ImaginedRun", "Prompt", "Rendered", "imagined_run", "rendered_prompts"]
 
-JSON: TypeAlias = Any
 LONGEST = 20_000
 """Tokens of an imagined reply at most."""
 LONGEST_WORDS = 450

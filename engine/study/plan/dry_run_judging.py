@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.toolbox import Toolbox
@@ -16,13 +15,12 @@ from orglab.engine.spec.model import Model
 from orglab.engine.study.plan.dry_run import ImaginedRun
 from orglab.evaluators.base import EvaluationError, Evaluator
 from orglab.evaluators.evaluate import evaluate_run
+from orglab.providers.base import JSON
 from orglab.providers.pricing.token_estimate import text_tokens
 from orglab.providers.registry import load_plugin
 from orglab.results.store.journal.history import run_record
 
 __all__ = ["Question", "imagined_questions"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

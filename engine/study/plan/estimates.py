@@ -6,17 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean
-from typing import Any, TypeAlias
 
 from orglab.engine.spec.model import Model
 from orglab.engine.study.plan.prices import priced
 from orglab.engine.study.plan.upper_bounds import Line
-from orglab.providers.base import TokenUsage
+from orglab.providers.base import JSON, TokenUsage
 from orglab.results.usage.usage_history import Asked, PastRun, PastUse, Spread, spread_of
 
 __all__ = ["Likely", "LikelyLine", "likely", "likely_sum"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

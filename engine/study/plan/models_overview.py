@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.compose.model_entry import model_of_entry
@@ -24,7 +24,7 @@ from orglab.engine.study.experiment.load import kind_of, load_experiment
 from orglab.engine.study.plan.prices import Priced, priced
 from orglab.engine.study.sweep.load import load_sweep
 from orglab.engine.study.sweep.study_folder import sweep_batch
-from orglab.providers.base import Provider
+from orglab.providers.base import JSON, Provider
 from orglab.providers.hosted.account import key_risk
 from orglab.providers.registry import load_plugin
 from orglab.results.store.group_commit import StoreError
@@ -32,7 +32,6 @@ from orglab.results.store.reader import LimitRow, Reader
 
 __all__ = ["Key", "ModelTold", "is_catalogue", "models_of_file", "reached", "told"]
 
-JSON: TypeAlias = Any
 LONGEST_WAIT = 20.0
 """Seconds that a provider may take to tell whether it is reachable."""
 

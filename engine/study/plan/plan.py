@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
@@ -18,6 +17,7 @@ from orglab.engine.study.batch.runner import Arm, Batch, Planned
 from orglab.engine.study.plan.estimates import Likely, LikelyLine, likely, likely_sum
 from orglab.engine.study.plan.prices import priced
 from orglab.engine.study.plan.upper_bounds import Foretold, Line, Most, foretold, sum_of
+from orglab.providers.base import JSON
 from orglab.results.records import RunStatus
 from orglab.results.store.reader import Reader, study_file
 from orglab.results.usage.formatting import unreal
@@ -26,7 +26,6 @@ from orglab.results.usage.usage_history import past_runs, studies_under
 
 __all__ = ["ArmPlan", "ModelPlan", "Part", "Plan", "StudyPlan", "plan_of", "unreal_dollars"]
 
-JSON: TypeAlias = Any
 
 _SIMULATED = frozenset(("scripted", "simulated"))
 """Providers whose replies no language model writes."""

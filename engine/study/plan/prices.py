@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 from orglab.engine.graph.checks.cost_limit import bills, price_of
 from orglab.engine.spec.model import Model
-from orglab.providers.base import TokenUsage
+from orglab.providers.base import JSON, TokenUsage
 from orglab.providers.pricing.genai_prices import DatedPrice
 from orglab.providers.pricing.pricing import Price, cost
 
 __all__ = ["Priced", "dearest", "priced"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from orglab.engine.graph.bounds import calls_by_role
 from orglab.engine.graph.team import Team
@@ -14,11 +14,10 @@ from orglab.engine.study.batch.preflight import judge_models
 from orglab.engine.study.plan.dry_run import ImaginedRun, imagined_run
 from orglab.engine.study.plan.dry_run_judging import Question, imagined_questions
 from orglab.engine.study.plan.prices import dearest
-from orglab.providers.base import TokenUsage
+from orglab.providers.base import JSON, TokenUsage
 
 __all__ = ["Foretold", "Line", "Most", "foretold", "sum_of"]
 
-JSON: TypeAlias = Any
 UNITS = 3
 """Units on whose prompts a plan looks, spread over the study."""
 

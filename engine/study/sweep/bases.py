@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.check import Checked, check_file
 from orglab.engine.graph.team import Team
@@ -15,10 +14,9 @@ from orglab.engine.spec.yaml.source_map import Marks
 from orglab.engine.study.batch.preflight import evaluator_problems, files_read
 from orglab.engine.study.experiment.experiment import Experiment
 from orglab.engine.study.experiment.load import load_experiment
+from orglab.providers.base import JSON
 
 __all__ = ["Bases", "Given", "experiment_bases", "topology_bases"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True)

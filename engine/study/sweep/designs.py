@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from orglab.engine.run.calls.call_key import draw
 from orglab.engine.spec.errors import Problem
 from orglab.engine.study.sweep.factors import Factor, Level
+from orglab.providers.base import JSON
 
 __all__ = ["MOST_POINTS", "Point", "design_problems", "draws_of", "points_of"]
 
-JSON: TypeAlias = Any
 Point: TypeAlias = tuple[Level, ...]
 """A level of each factor, in the order of the factors."""
 

@@ -7,14 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 from orglab.engine.run.calls.call_key import canonical, digest
 from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.providers.base import JSON
 
 __all__ = ["Factor", "Level", "Range", "factors_of", "level_problems", "number_text"]
 
-JSON: TypeAlias = Any
 
 _LABEL = 40
 """Longer texts are cut in names, with a digest of the whole."""

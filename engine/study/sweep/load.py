@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import Fault, Problem, SpecError
@@ -27,10 +26,10 @@ from orglab.engine.study.sweep.factors import Factor, factors_of, level_problems
 from orglab.engine.study.sweep.paths import path_problems, places, reach_problems
 from orglab.engine.study.sweep.sweep import Cell, Sweep
 from orglab.engine.study.sweep.variants import CellMaker
+from orglab.providers.base import JSON
 
 __all__ = ["Sweep", "check_sweep", "load_sweep"]
 
-JSON: TypeAlias = Any
 
 _OF_EXPERIMENT = ("units", "replicates", "seed", "pairing", "evaluators", "composites")
 """Fields that an experiment brings itself."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.schema import definition
+from orglab.providers.base import JSON
 
 __all__ = ["path_problems", "places", "reach_problems"]
 
-JSON: TypeAlias = Any
 Normal: TypeAlias = Mapping[str, JSON]
 
 _NAMED: Final = ("roles", "links", "models", "pools", "tools")

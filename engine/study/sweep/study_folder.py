@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from orglab.engine.run.calls.call_key import canonical, digest
 from orglab.engine.study.batch.runner import Arm, Batch
 from orglab.engine.study.sweep.sweep import Sweep
+from orglab.providers.base import JSON
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.rename_arms import Renaming
 from orglab.results.store.store import Store
 from orglab.results.tables.sweep_plan import SweepPlan, arm_of, sweep_plan
 
 __all__ = ["open_sweep", "sweep_batch", "sweep_folder"]
-
-JSON: TypeAlias = Any
 
 
 def sweep_folder(sweep: Sweep, runs: Path = Path("runs")) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import canonical, digest
@@ -14,10 +13,10 @@ from orglab.engine.study.batch.units import unit_content
 from orglab.engine.study.experiment.experiment import Experiment
 from orglab.engine.study.sweep.designs import Point
 from orglab.engine.study.sweep.factors import Factor
+from orglab.providers.base import JSON
 
 __all__ = ["Cell", "Sweep", "differing", "point_name"]
 
-JSON: TypeAlias = Any
 
 _LONGEST = 150
 """Longer names are cut, with a digest of the whole: file systems take 255 bytes."""

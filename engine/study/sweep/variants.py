@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import Fault, Problem
@@ -17,7 +17,6 @@ from orglab.engine.study.sweep.sweep import Cell, differing, point_name
 
 __all__ = ["CellMaker"]
 
-JSON: TypeAlias = Any
 Set: TypeAlias = dict[str, Level]
 """Place -> the level that is put there."""
 

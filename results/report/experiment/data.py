@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pandas as pd
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import loads
 from orglab.results.report.experiment.plan_history import FrozenPlan, current_runs, planned_keys
 from orglab.results.report.experiment.scores import Scored, ValueRow, read_scored
@@ -15,7 +16,6 @@ from orglab.results.store.reader import Reader, RunRow
 
 __all__ = ["NOT_RUN", "Tables", "read_tables", "wanted_names"]
 
-JSON: TypeAlias = Any
 Key: TypeAlias = tuple[str, str, int]
 """Arm, unit, replicate."""
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.report.experiment.costs import Costs, read_costs
 from orglab.results.report.experiment.counts import HedgeCounts, LoopRow, read_hedges, read_loops
 from orglab.results.report.experiment.data import NOT_RUN, Tables, read_tables
@@ -30,7 +30,6 @@ from orglab.results.usage.spending import Spending, spending
 
 __all__ = ["Findings", "Progress", "progress_of", "read_findings"]
 
-JSON: TypeAlias = Any
 
 _DETAIL = re.compile(
     r"@\d+$|^(tokens|seconds|tool_calls|calls|judge_panel)\.|^hedges\.|^cost_usd\."

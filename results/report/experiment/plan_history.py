@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps, loads
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, RunRow
@@ -25,7 +26,6 @@ __all__ = [
     "undeclared_evaluators",
 ]
 
-JSON: TypeAlias = Any
 
 Key: TypeAlias = tuple[str, str, int]
 """Arm, unit, replicate."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from orglab.results.report.experiment.answer import answer, decision_lines
 from orglab.results.report.experiment.findings import Findings, read_findings
@@ -31,7 +31,6 @@ from orglab.results.report.render.number_format import amount
 
 __all__ = ["Banner", "Report", "report_of"]
 
-JSON: TypeAlias = Any
 Part: TypeAlias = Callable[[Findings], Section | None]
 
 _PARTS: Sequence[Part] = (

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import loads
 from orglab.results.store.reader import Reader
 
 __all__ = ["DraftScore", "Scored", "ValueRow", "read_scored"]
 
-JSON: TypeAlias = Any
 Key: TypeAlias = tuple[str, str]
 """An evaluator and its arguments."""
 

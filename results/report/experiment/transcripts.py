@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 import pandas as pd
 
+from orglab.providers.base import JSON
 from orglab.results.records import Event, Output
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.render.blocks import Piece
@@ -20,7 +21,6 @@ from orglab.results.word_changes import kept_words, word_changes
 
 __all__ = ["RunColumn", "Step", "file_names", "run_column", "transcript_pages"]
 
-JSON: TypeAlias = Any
 
 _LIKE = 0.3
 """A draft that keeps less than this part of the words before it is shown plain first."""

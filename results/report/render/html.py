@@ -5,18 +5,17 @@ from __future__ import annotations
 import base64
 from functools import cache
 from importlib import resources
-from typing import Any, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from orglab.providers.base import JSON
 from orglab.results.plain import visible
 from orglab.results.report.page import Page
 from orglab.results.report.render.blocks import Drawing, Figure
 
 __all__ = ["html_page", "page", "style"]
 
-JSON: TypeAlias = Any
 
 _TEMPLATES = "orglab.results.report.render.templates"
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 
+from orglab.providers.base import JSON
 from orglab.results.report.experiment.costs import Costs, read_costs
 from orglab.results.report.experiment.data import Tables, read_tables
 from orglab.results.report.experiment.findings import Progress, progress_of
@@ -38,7 +38,6 @@ from orglab.results.tables.sweep_plan import SweepPlan, sweep_plans
 
 __all__ = ["Changed", "OutcomeFindings", "SweepFindings", "read_sweep_findings"]
 
-JSON: TypeAlias = Any
 
 _PROCESS = ("usage", "approvals")
 """Evaluators that say how a run went, not how good its answer is."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
 from orglab.results.report.sweep.report import SweepReport
 from orglab.results.statistics.models.main_effects import Estimate
 
 __all__ = ["FORMAT", "sweep_json_form"]
 
-JSON: TypeAlias = Any
 
 FORMAT = 1
 """Grows when fields change their meaning."""

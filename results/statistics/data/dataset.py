@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from orglab.providers.base import JSON
 from orglab.results.statistics.data.arrays import Flags
 from orglab.results.statistics.data.cells import Axes, Cells, composite
 from orglab.results.statistics.data.tidy import codes, read_runs, read_scores
@@ -19,7 +20,6 @@ from orglab.results.statistics.errors import PlanFault, TableFault
 __all__ = ["Study", "study_of"]
 
 Texts: TypeAlias = npt.NDArray[np.object_]
-JSON: TypeAlias = Any
 Key: TypeAlias = tuple[str, str, str]
 
 

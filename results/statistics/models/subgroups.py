@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy import stats
 
+from orglab.providers.base import JSON
 from orglab.results.statistics.data.arrays import Flags, Floats, largest
 from orglab.results.statistics.data.dataset import Study
 from orglab.results.statistics.data.pairing import pair
@@ -20,7 +21,6 @@ from orglab.results.statistics.tests.paired import differences
 
 __all__ = ["Level", "Split", "Subset", "split", "subset"]
 
-JSON: TypeAlias = Any
 Named: TypeAlias = tuple[float, str]
 """A value as text, after the number that orders it."""
 #: A numeric column with more different values than this is cut at its median.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
-from typing import Any, TypeAlias
 
-from orglab.providers.base import Completion, Message, TokenUsage, ToolCall
+from orglab.providers.base import JSON, Completion, Message, TokenUsage, ToolCall
 from orglab.results.records import CallRecord, ToolCallRecord
 from orglab.results.store.journal.journal import Entry
 
@@ -23,7 +22,6 @@ __all__ = [
     "tool_record",
 ]
 
-JSON: TypeAlias = Any
 
 _NO_TOKENS = {"input": 0, "output": 0, "cached_input": 0, "reasoning": 0}
 _WORDS = {"prompt": (0, 0, ""), "turn": (2, 0, ""), "review": (2, 1, "")}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.records import Event, Output, RunRecord, Verdict
 from orglab.results.store.journal.call_codec import records_of
 from orglab.results.store.journal.journal import Entry
@@ -20,7 +20,6 @@ __all__ = [
     "verdicts_of",
 ]
 
-JSON: TypeAlias = Any
 
 _VERDICT_FIELDS = frozenset(field.name for field in fields(Verdict))
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.records import Event
 
 __all__ = ["Entry", "EntryKind", "Journal", "JournalError", "MemoryJournal"]
 
-JSON: TypeAlias = Any
 EntryKind: TypeAlias = Literal["call", "tool", "decision"]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps
 from orglab.results.records import Event, RunStatus
 from orglab.results.store.group_commit import GroupCommit, Row
@@ -15,8 +16,6 @@ from orglab.results.store.row_codec import BlobKeeper, entry_row, event_row
 from orglab.results.usage.spending import was_answered
 
 __all__ = ["Earlier", "RunJournal", "Tally"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from orglab.engine.run.calls.toolbox import rendered_settings
 from orglab.engine.run.engine import Unit
@@ -14,10 +14,10 @@ from orglab.engine.spec.model import Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, content_hash
 from orglab.engine.study.batch.runner import Arm
 from orglab.engine.study.cluster.errors import ClusterError
+from orglab.providers.base import JSON
 
 __all__ = ["CHUNK", "Frozen", "FrozenArm", "unit_form"]
 
-JSON: TypeAlias = Any
 
 CHUNK: Final = 3 * 2**20
 """Bytes of a file that travel together."""

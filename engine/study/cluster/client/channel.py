@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps, loads
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OPERATION", "DaskChannel", "listed"]
 
-JSON: TypeAlias = Any
 
 OPERATION: Final = "orglab"
 """The name under which a worker hears the client of a study."""

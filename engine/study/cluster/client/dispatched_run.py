@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
 from orglab.engine.study.batch.run_gate import Gate
 from orglab.engine.study.batch.runner import Ending, Planned
+from orglab.providers.base import JSON
 from orglab.results.store.journal.run_journal import RunJournal
 
 __all__ = ["Handed"]
-
-JSON: TypeAlias = Any
 
 
 @dataclass(kw_only=True, slots=True, eq=False)

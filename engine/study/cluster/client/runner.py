@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 from orglab.engine.run.calls.call_key import digest
 from orglab.engine.study.batch.run_gate import Gate
@@ -33,7 +32,6 @@ from orglab.results.store.store import Store
 
 __all__ = ["run_on_cluster"]
 
-JSON: TypeAlias = Any
 
 MOST_LOST = 5
 """So often a run is given to another worker; then it may be what kills them."""

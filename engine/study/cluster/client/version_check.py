@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
 
 from orglab.engine.spec.model import Topology
 from orglab.engine.study.batch.runner import Arm
+from orglab.providers.base import JSON
 
 __all__ = ["differences", "plugins_used"]
 
-JSON: TypeAlias = Any
 
 _PRICES = "genai-prices"
 """What calls cost, where a spec does not say so, comes from here."""

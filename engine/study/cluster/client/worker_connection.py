@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
 from orglab.engine.study.batch.response_sharing import StudySharing
 from orglab.engine.study.batch.run_gate import Interrupted
@@ -17,12 +17,12 @@ from orglab.engine.study.cluster.client.limit_broker import Held, Permits
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.engine.study.cluster.worker.remote_journal import entry_form, entry_of, event_of
 from orglab.engine.study.cluster.worker.run_executor import ending_of
+from orglab.providers.base import JSON
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import JournalError
 
 __all__ = ["Channel", "Home", "Link"]
 
-JSON: TypeAlias = Any
 
 PULL_SECONDS: Final = 5.0
 """How long a worker that has nothing to say waits before it says so."""

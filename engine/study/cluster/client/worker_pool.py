@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Crew", "Study"]
 
-JSON: TypeAlias = Any
 
 LOOK_SECONDS: Final = 1.0
 """How often the scheduler is asked which workers there are."""

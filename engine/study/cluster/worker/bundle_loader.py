@@ -11,7 +11,6 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
-from typing import Any, TypeAlias
 
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
@@ -19,10 +18,9 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.spec.build import build
 from orglab.engine.study.cluster.errors import ClusterError
 from orglab.engine.study.cluster.worker.session import Session
+from orglab.providers.base import JSON
 
 __all__ = ["Unpacked"]
-
-JSON: TypeAlias = Any
 
 
 class Unpacked:

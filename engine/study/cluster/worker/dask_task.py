@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from distributed import Worker, get_worker
 from distributed.worker_state_machine import SecedeEvent
@@ -15,12 +15,11 @@ from orglab.engine.study.cluster.client.channel import OPERATION
 from orglab.engine.study.cluster.errors import SessionGone
 from orglab.engine.study.cluster.worker.run_executor import Player
 from orglab.engine.study.cluster.worker.session import Session
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps, loads
 from orglab.results.store.store import versions
 
 __all__ = ["greet", "play_shard"]
-
-JSON: TypeAlias = Any
 
 
 class _Client:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
 
 from orglab.engine.run.turn import Sharing
 from orglab.engine.study.cluster.worker.session import Session
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps
 from orglab.results.records import Event
 from orglab.results.store.journal.journal import Entry
 
 __all__ = ["RemoteJournal", "RemoteSharing", "entry_form", "entry_of", "event_of"]
-
-JSON: TypeAlias = Any
 
 
 class RemoteJournal:

@@ -8,7 +8,7 @@ take it. What nobody wrote and no account limits, a model in the worker's own pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from orglab.engine.run.calls.call_key import digest
 from orglab.engine.study.cluster.worker.session import Session
@@ -21,7 +21,6 @@ from orglab.providers.client.retry import RetryPolicy
 
 __all__ = ["RemoteLines"]
 
-JSON: TypeAlias = Any
 _NO_FAULTS: Mapping[str, float] = {}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from orglab.engine.run.calls.model_registry import Desks
 from orglab.engine.run.engine import RunPlan, Unit, run_team
@@ -18,10 +17,9 @@ from orglab.engine.study.cluster.worker.remote_limits import RemoteLines
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.engine.tools.records.vectors_file import vectors_file
 from orglab.engine.tools.source_pool import Sources
+from orglab.providers.base import JSON
 
 __all__ = ["Player", "ending_form", "ending_of"]
-
-JSON: TypeAlias = Any
 
 
 class Player:

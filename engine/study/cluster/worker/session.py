@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from orglab.engine.study.cluster.errors import SessionGone
+from orglab.providers.base import JSON
 from orglab.providers.interrupted import Interrupted
 from orglab.results.jsontext import dumps
 from orglab.results.store.group_commit import StoreError
@@ -21,7 +22,6 @@ from orglab.results.store.journal.journal import JournalError
 
 __all__ = ["Session"]
 
-JSON: TypeAlias = Any
 
 _MOST_BYTES: Final = 8 * 2**20
 """Characters of messages that travel together."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
 
+from orglab.providers.base import JSON
 from orglab.results.jsontext import dumps
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.render.blocks import (
@@ -22,7 +22,6 @@ from orglab.results.word_changes import word_changes
 
 __all__ = ["treatment_part", "treatment_table", "treatment_words"]
 
-JSON: TypeAlias = Any
 
 _SHORT = 48
 """Longer values are not shown on the first screen."""
