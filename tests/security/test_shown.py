@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import case_folder
 
 from orglab.providers.structured_output.parse import read_reply
 from orglab.results.store.reader import Reader
@@ -39,7 +39,7 @@ MARKS = (
     '{"b":1} ',
     "[1,",
 )
-CASES = Path(__file__).parents[2] / "../shared/cases/94-report-html-escape"
+CASES = case_folder("94-report-html-escape")
 
 
 def study(den: Den, replies: list[dict[str, Any]], units: str = "") -> str:
@@ -151,8 +151,6 @@ def test_no_reply_takes_longer_to_read_than_it_is_long(mark: str) -> None:
 
 def test_the_handed_outputs_are_shown_and_exported(den: Den) -> None:
     """Case 94: page marks, formulas and control characters in outputs."""
-    if not CASES.exists():
-        pytest.skip("the handed cases are not here")
     outputs = json.loads((CASES / "outputs.json").read_text(encoding="utf-8"))
     replies = [{"role": "w", "reply": each["output"]} for each in outputs]
     rows = "".join(json.dumps({"id": str(n), "x": "a"}) + "\n" for n in range(len(replies)))

@@ -1,4 +1,4 @@
-"""The handed cases about YAML and about what is told of a faulty spec."""
+"""The stored cases about YAML and about what is told of a faulty spec."""
 
 from __future__ import annotations
 
@@ -7,30 +7,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
+from case_files import case_folder
 
 from orglab.engine.spec.errors import path_text
 from orglab.engine.spec.load import Loaded
 from orglab.engine.spec.yaml.reader import Document, read_bytes
-
-CASES = Path(__file__).parents[3] / "../shared/cases"
-pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")
 
 Load = Callable[..., Loaded]
 
 
 def case(number: str, file: str) -> Document:
     """A file of a case, read."""
-    (folder,) = CASES.glob(f"{number}-*")
+    folder = case_folder(number)
     return read_bytes((folder / file).read_bytes(), file)
 
 
 def expected(number: str) -> Any:
     """What a case expects."""
-    (folder,) = CASES.glob(f"{number}-*")
+    folder = case_folder(number)
     return json.loads((folder / "expected.json").read_text("utf-8"))
 
 
@@ -86,7 +82,7 @@ def test_05_alias_bomb() -> None:
     assert not bomb.whole
     assert "alias" in str(bomb.faults[0])
     assert not case("05", "ok-anchors.yaml").faults
-    (script,) = CASES.glob("05-*/make_large_ok.py")
+    script = case_folder("05") / "make_large_ok.py"
     made = subprocess.run([sys.executable, script], check=True, capture_output=True)
     large = read_bytes(made.stdout, "large.yaml")
     assert not large.faults

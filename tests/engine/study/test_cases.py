@@ -1,4 +1,4 @@
-"""The handed cases 87, 90 and 92: torn files, a crash before routing, a changed spec."""
+"""The stored cases 87, 90 and 92: torn files, a crash before routing, a changed spec."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import case_folder
 
 import orglab
 from orglab.engine.graph.team import Team
@@ -19,9 +20,6 @@ from orglab.engine.study.batch.units import UnitError, read_units
 from orglab.providers.base import Request
 from orglab.results.store.reader import Reader
 from orglab.results.store.store import StoreError
-
-CASES = Path(__file__).parents[3] / "../shared/cases"
-pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")
 
 
 def forget_after(folder: Path, role: str) -> None:
@@ -35,7 +33,7 @@ def forget_after(folder: Path, role: str) -> None:
 
 def case(name: str, file: str) -> Any:
     """A file of a case."""
-    return json.loads((CASES / name / file).read_text(encoding="utf-8"))
+    return json.loads((case_folder(name) / file).read_text(encoding="utf-8"))
 
 
 async def test_90_routing_is_done_again(
@@ -142,7 +140,7 @@ def test_92_more_units_and_remarks_run_only_what_is_new(
 
 def test_87_a_torn_units_file_is_refused_with_its_lines(pair: Team, tmp_path: Path) -> None:
     """Glued and cut lines are told with their numbers; nothing is skipped without a word."""
-    torn = (CASES / "87-resume-torn-jsonl" / "results.jsonl").read_bytes()
+    torn = (case_folder("87-resume-torn-jsonl") / "results.jsonl").read_bytes()
     lines = torn.decode().replace('"cell"', '"topic"').splitlines()
     file = tmp_path / "units.jsonl"
     file.write_text("\n".join(lines), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Tables for the tools' tests: written on the spot, or those of the handed cases."""
+"""Tables for the tests of tools: written by the test, or shipped with study 1."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,21 +12,9 @@ Write = Callable[..., Path]
 
 
 @pytest.fixture
-def cases() -> Path:
-    """The folder of the handed cases; the test is skipped where there is none."""
-    folder = Path(__file__).parents[3] / "../shared/cases"
-    if not folder.exists():
-        pytest.skip("the handed cases are not beside the repository")
-    return folder.resolve()
-
-
-@pytest.fixture
 def films() -> Path:
-    """The real table of films; the test is skipped where there is none."""
-    file = Path(__file__).parents[3] / "../shared/data/movies.csv"
-    if not file.exists():
-        pytest.skip("the handed data are not beside the repository")
-    return file.resolve()
+    """Return the real table of films."""
+    return Path(__file__).parents[3] / "specs/insight-review/data/films.csv"
 
 
 @pytest.fixture

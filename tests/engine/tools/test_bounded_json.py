@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 import pytest
+from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,9 +37,9 @@ def calls(columns: list[str]) -> list[tuple[type[TableTool], dict[str, JSON]]]:
     return found
 
 
-async def test_every_tool_on_every_column(cases: Path, ask: Ask) -> None:
+async def test_every_tool_on_every_column(ask: Ask) -> None:
     """Case 48: results pass a strict parser, or the tool refuses in words."""
-    file = cases / "48-data-strict-json-results/table.csv"
+    file = case_folder("48-data-strict-json-results") / "table.csv"
     answered = 0
     for tool, arguments in calls(["x", "y", "when", "flag"]):
         try:
@@ -53,9 +53,9 @@ async def test_every_tool_on_every_column(cases: Path, ask: Ask) -> None:
     assert answered > 30
 
 
-async def test_the_figures_of_the_case(cases: Path, ask: Ask) -> None:
+async def test_the_figures_of_the_case(ask: Ask) -> None:
     """Case 48: one infinite, one missing; true and false are counted, not averaged."""
-    file = cases / "48-data-strict-json-results/table.csv"
+    file = case_folder("48-data-strict-json-results") / "table.csv"
     y = await ask(Describe, file, {"column": "y"})
     assert (y["n"], y["missing"], y["infinite"], y["mean"]) == (1, 1, 1, -2.5)
     flag = await ask(Describe, file, {"column": "flag"})

@@ -1,9 +1,10 @@
-"""The tools' figures on the handed cases and on the real table of films."""
+"""The tools' figures on the stored cases and on the real table of films."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from case_files import case_folder
 
 from orglab.engine.tools.table.correlate import Correlate
 from orglab.engine.tools.table.describe import Describe, GetSchema, Head
@@ -24,17 +25,17 @@ Comedy,2004,5.0,,2004-04-04
 
 @pytest.mark.parametrize(("x", "y"), [("A", "B"), ("A", "C"), ("E", "C"), ("B", "E"), ("D", "A")])
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
-async def test_a_constant_column(cases: Path, ask: Ask, x: str, y: str, method: str) -> None:
+async def test_a_constant_column(ask: Ask, x: str, y: str, method: str) -> None:
     """Case 44: null with the reason."""
-    file = cases / "44-data-constant-columns/table.csv"
+    file = case_folder("44-data-constant-columns") / "table.csv"
     found = await ask(Correlate, file, {"x": x, "y": y, "method": method})
     constant = x if x in "ABE" else y
     assert (found["r"], found["n"], found["reason"]) == (None, 20, f"{constant} is constant")
 
 
-async def test_the_other_figures_of_case_44(cases: Path, ask: Ask) -> None:
+async def test_the_other_figures_of_case_44(ask: Ask) -> None:
     """Case 44: r of C and D, text refused, a constant column described exactly."""
-    file = cases / "44-data-constant-columns/table.csv"
+    file = case_folder("44-data-constant-columns") / "table.csv"
     for method, r in (("pearson", 0.901063), ("spearman", 0.884211)):
         found = await ask(Correlate, file, {"x": "C", "y": "D", "method": method})
         assert (found["r"], found["n"]) == (r, 20)
@@ -47,9 +48,9 @@ async def test_the_other_figures_of_case_44(cases: Path, ask: Ask) -> None:
     assert a["min"] == a["max"] == a["mean"] == a["median"] == 0.42
 
 
-async def test_pairs_with_gaps(cases: Path, ask: Ask) -> None:
+async def test_pairs_with_gaps(ask: Ask) -> None:
     """Case 51: only rows with both, n told; two pairs are no correlation."""
-    file = cases / "51-data-missing-and-bins/table.csv"
+    file = case_folder("51-data-missing-and-bins") / "table.csv"
     for method, r in (("pearson", 0.787303), ("spearman", 0.818182)):
         found = await ask(Correlate, file, {"x": "x", "y": "y", "method": method})
         assert (found["r"], found["n"]) == (r, 10)
@@ -58,14 +59,16 @@ async def test_pairs_with_gaps(cases: Path, ask: Ask) -> None:
         assert two["reason"].startswith("n = 2: at least 3")
 
 
-async def test_histogram(cases: Path, ask: Ask) -> None:
+async def test_histogram(ask: Ask) -> None:
     """Case 51: the maximum falls into the last bin, missing values are told."""
-    file = cases / "51-data-missing-and-bins/table.csv"
+    file = case_folder("51-data-missing-and-bins") / "table.csv"
     found = await ask(Histogram, file, {"column": "x", "bins": 4})
     assert found["counts"] == [3, 6, 0, 3]
     assert found["edges"] == [38.16, 45.7775, 53.395, 61.0125, 68.63]
     assert (found["n"], found["missing"]) == (12, 2)
-    constant = await ask(Histogram, cases / "44-data-constant-columns/table.csv", {"column": "E"})
+    constant = await ask(
+        Histogram, case_folder("44-data-constant-columns") / "table.csv", {"column": "E"}
+    )
     assert (constant["edges"], constant["counts"]) == ([7, 7], [20])
 
 

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from case_files import case_folder
 
 from orglab.engine.run.checks import EvaluationContext
 from orglab.evaluators.base import EvaluationError, Score
@@ -18,7 +19,6 @@ from orglab.evaluators.judge.evaluator import JudgePanel
 from orglab.evaluators.judge.rubric import read_panel
 from orglab.providers.structured_output.parse import read_reply
 
-CASES = Path(__file__).parents[3] / "../shared/cases"
 PAGE = (Path(__file__).parents[3] / "docs/evaluators.md").read_text(encoding="utf-8")
 PANEL = """\
 rubric:
@@ -308,13 +308,12 @@ def test_a_faulty_document_is_told_in_words(panel: Any, name: str) -> None:
         panel(PANEL.replace(old, new, 1)).prepare(Judges(lambda *_: {}))
 
 
-# --- the handed case ---------------------------------------------------------------------------
+# --- the stored case ---------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")
 def test_case_25_verdicts_in_json() -> None:
     """What a judge may answer where a score from 0 to 10 is asked for: read rightly, or missing."""
-    table = (CASES / "25-reply-judge-verdicts/judge.csv").read_text(encoding="utf-8")
+    table = (case_folder("25-reply-judge-verdicts") / "judge.csv").read_text(encoding="utf-8")
     rows = [row for row in csv.reader(table.splitlines()) if row and row[-2:-1] == ["0-10 JSON"]]
     assert len(rows) == 7
     schema = {

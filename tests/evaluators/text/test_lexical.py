@@ -1,4 +1,4 @@
-"""mtld and hedges: published values, the handed cases, lexicons."""
+"""mtld and hedges: published values, the stored cases, lexicons."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import case_folder
 
 from orglab.evaluators.base import EvaluationError
 from orglab.evaluators.text.hedges import Hedges
@@ -20,13 +21,6 @@ CAT = (
 )
 
 
-def _cases(name: str) -> Path:
-    folder = Path(__file__).parents[3] / "../shared/cases" / name
-    if not folder.exists():
-        pytest.skip("the handed cases are not beside the repository")
-    return folder
-
-
 def test_mtld_of_the_published_text() -> None:
     """Both readings and their mean, as in the table of values; short texts are flagged."""
     (score,) = Mtld().measured(CAT)
@@ -38,7 +32,7 @@ def test_mtld_of_the_published_text() -> None:
 
 def test_mtld_of_case_66() -> None:
     """A factor closes below the threshold; every short text is missing, with the reason."""
-    folder = _cases("66-text-mtld")
+    folder = case_folder("66-text-mtld")
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     for name in ("long.txt", "boundary.txt"):
         (score,) = Mtld().measured((folder / name).read_text(encoding="utf-8"))
@@ -71,7 +65,7 @@ def test_the_threshold() -> None:
 
 def test_hedges_of_case_68() -> None:
     """Whole words, longest first, over line ends; `couldn't` is no `could`."""
-    folder = _cases("68-text-hedge-counts")
+    folder = case_folder("68-text-hedge-counts")
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     text = (folder / "text.txt").read_text(encoding="utf-8")
     score = Hedges(lexicon=folder / "hedges.txt").measured(text)[0]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import regex
+from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,9 +24,8 @@ from orglab.evaluators.text.normalize import (
 )
 from orglab.evaluators.text.pattern import Pattern
 
-CASES = Path(__file__).parents[3] / "../shared/cases"
-LOOK_ALIKES = CASES / "70-text-invisible-characters/cases.csv"
-HEDGES = CASES / "68-text-hedge-counts"
+LOOK_ALIKES = case_folder("70-text-invisible-characters") / "cases.csv"
+HEDGES = case_folder("68-text-hedge-counts")
 
 #: What our rules say where the case leaves it to the product: full-width digits do not match.
 MATCHES = {
@@ -46,7 +45,6 @@ def _look_alikes() -> Iterator[dict[str, str]]:
         yield from csv.DictReader(file)
 
 
-@pytest.mark.skipif(not LOOK_ALIKES.exists(), reason="the shared cases are not here")
 async def test_look_alikes_match_as_documented(output: Any, context: Any) -> None:
     """Case 70: the same rules for a plain text and for a pattern, on both sides."""
     seen = set()
@@ -73,7 +71,6 @@ async def test_next_line_ends_a_line(output: Any, context: Any) -> None:
         assert (await Contains(text="line1 line2").look(found, context())).value is True
 
 
-@pytest.mark.skipif(not HEDGES.exists(), reason="the shared cases are not here")
 def test_phrases_are_found_as_whole_words() -> None:
     """Case 68: neither mayor nor couldn't hold a hedge; a phrase may go over a line's end."""
     text = fold_case(fold((HEDGES / "text.txt").read_text(encoding="utf-8")))

@@ -1,13 +1,13 @@
-"""The handed cases of hosted models, played by the wire server in the form of the Messages API."""
+"""The stored cases of hosted models, played by the wire server in the form of the Messages API."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import case_folder
 
 from orglab.providers.anthropic.stream import Gathered
 from orglab.providers.base import ContextOverflow, RateLimited
@@ -15,14 +15,10 @@ from orglab.providers.pricing.pricing import cost
 from orglab.providers.structured_output.parse import read_reply
 from orglab.providers.structured_output.tool_arguments import read_arguments
 
-CASES = Path(__file__).parents[3] / "../shared/cases"
-
-pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")
-
 
 def case(number: int, name: str) -> Any:
     """A JSON file of a case."""
-    folder = next(CASES.glob(f"{number}-*"))
+    folder = case_folder(str(number))
     return json.loads((folder / name).read_text(encoding="utf-8"))
 
 
@@ -65,7 +61,7 @@ async def test_31_nothing_in_it_is_no_answer(wire: Any, made: Any, name: str) ->
 @pytest.mark.parametrize("every", [1, 3, 50, 100_000])
 async def test_34_tool_arguments_in_pieces(wire: Any, made: Any, every: int) -> None:
     """Joined by block, read once, wherever the bytes are cut."""
-    data = (next(CASES.glob("34-*")) / "anthropic.sse").read_bytes()
+    data = (case_folder("34") / "anthropic.sse").read_bytes()
     chunks = [data[at : at + every] for at in range(0, len(data), every)]
     reply = await wire.ask(made.Streamed(chunks=chunks))
     expected = case(34, "expected.json")["anthropic.sse"]

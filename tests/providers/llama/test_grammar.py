@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from case_files import case_folder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,8 +20,6 @@ from orglab.providers.llama.grammar import (
     GrammarError,
     grammar_of,
 )
-
-CASES = Path(__file__).parents[3] / "../shared/cases"
 
 _few = settings(
     max_examples=40,
@@ -260,9 +258,7 @@ def test_a_branch_that_contradicts_its_surroundings_drops_out() -> None:
 
 def test_the_pattern_of_case_40_is_refused() -> None:
     """A lookahead has no grammar: the call ends with an error, not with free text."""
-    file = CASES / "40-provider-grammar-fails-open/schema.json"
-    if not file.exists():
-        pytest.skip("the handed cases are not here")
+    file = case_folder("40-provider-grammar-fails-open") / "schema.json"
     with pytest.raises(GrammarError, match=r"/code: the pattern .* lookaround"):
         grammar_of(json.loads(file.read_text(encoding="utf-8")))
 

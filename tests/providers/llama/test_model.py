@@ -6,17 +6,16 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Generator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import case_folder
 
 from orglab.providers.base import BadRequest, ContextOverflow, Labels, Message, Unavailable
 from orglab.providers.llama.backend import Step
 from orglab.providers.llama.model import FREE_TEXT_TOKENS, Job, LocalModel, reply_room
 from orglab.providers.llama.sampling import Sampling
 
-CASES = Path(__file__).parents[3] / "../shared/cases"
 TEMPLATE = "{% for m in messages %}<turn> {{ m.role }} {{ m.content }} {% endfor %}"
 
 
@@ -107,9 +106,7 @@ async def test_a_reply_held_to_a_grammar_is_native() -> None:
 
 def test_case_37_the_room_is_computed_before_the_call() -> None:
     """500 + 64 > 512: refused with the role, the turn and all numbers."""
-    file = CASES / "37-provider-context-overflow/local.json"
-    if not file.exists():
-        pytest.skip("the handed cases are not here")
+    file = case_folder("37-provider-context-overflow") / "local.json"
     case = json.loads(file.read_text(encoding="utf-8"))
     expected = json.loads(file.with_name("expected.json").read_text(encoding="utf-8"))
     prompt, most, window = case["prompt_tokens"], case["max_tokens"], case["n_ctx"]

@@ -1,12 +1,12 @@
-"""The handed cases of hosted models, played by the wire server in the form of Chat Completions."""
+"""The stored cases of hosted models, played by the wire server in the form of Chat Completions."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import case_folder
 
 from orglab.providers.base import (
     AuthenticationFailed,
@@ -22,21 +22,15 @@ from orglab.providers.openai.response import usage_of
 from orglab.providers.pricing.pricing import cost
 from orglab.providers.structured_output.parse import read_reply
 
-CASES = Path(__file__).parents[3] / "../shared/cases"
-
-pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")
-
 
 def case(number: int, name: str) -> Any:
     """A JSON file of a case."""
-    folder = next(CASES.glob(f"{number}-*"))
+    folder = case_folder(str(number))
     return json.loads((folder / name).read_text(encoding="utf-8"))
 
 
 def scripts(number: int) -> list[Any]:
     """The scripts of a case in this form, as pytest parameters."""
-    if not CASES.is_dir():
-        return []
     found = case(number, "scripts.json").items()
     return [pytest.param(name, id=name) for name, s in found if s["dialect"] == "openai-chat"]
 
@@ -106,7 +100,7 @@ async def test_case_31_nothing_in_it(wire: Any, name: str) -> None:
 @pytest.mark.parametrize("every", [0, 1, 7])
 async def test_case_34_streamed_tool_arguments(wire: Any, every: int) -> None:
     """Pieces are joined by index, wherever the bytes are cut; the last chunk's usage counts."""
-    data = (next(CASES.glob("34-*")) / "openai.sse").read_bytes()
+    data = (case_folder("34") / "openai.sse").read_bytes()
     expected = case(34, "expected.json")["openai.sse"]
     wire.answer(wire.made.stream(data, every=every))
     tool = ToolDefinition(name="describe", description="", parameters={"type": "object"})

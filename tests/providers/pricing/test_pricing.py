@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
+from case_files import case_folder
 
 from orglab.providers.base import TokenUsage
 from orglab.providers.pricing.pricing import cost
 
-CASE = Path(__file__).parents[3] / "../shared/cases/41-provider-cached-token-cost"
+CASE = case_folder("41-provider-cached-token-cost")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,6 @@ def test_a_price_that_does_not_matter_may_be_unknown() -> None:
     assert cost(TokenUsage(input=1_000_000), Price(input=2.0)) == 2.0
 
 
-@pytest.mark.skipif(not CASE.is_dir(), reason="the handed cases are not here")
 @pytest.mark.parametrize("name", ["a-openai", "c-unknown-model", "e-reasoning"])
 def test_case_41(name: str) -> None:
     """Case 41, the form in which cached tokens stand inside the prompt's."""

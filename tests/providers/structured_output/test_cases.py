@@ -1,4 +1,4 @@
-"""The handed cases on reading replies: 13, 14, 17, 18, 20, 23, 25, 31 and 40."""
+"""The stored cases on reading replies: 13, 14, 17, 18, 20, 23, 25, 31 and 40."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import case_folder
 
 from orglab.providers.structured_output.parse import Reading, read_arguments, read_reply
-
-CASES = Path(__file__).parents[3] / "../shared/cases"
-pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")
 
 ACTION = {
     "type": "object",
@@ -23,7 +21,9 @@ ACTION = {
 
 def files(folder: str) -> list[Any]:
     """One parameter for each text of a case."""
-    return [pytest.param(path, id=path.name) for path in sorted((CASES / folder).glob("*.txt"))]
+    return [
+        pytest.param(path, id=path.name) for path in sorted((case_folder(folder)).glob("*.txt"))
+    ]
 
 
 def text(path: Path) -> str:
@@ -57,7 +57,7 @@ def test_reasoning_is_never_an_action(path: Path) -> None:
 def test_reasoning_that_is_never_closed_is_said_to_be() -> None:
     """Case 14 c: the kind says so, and `delete_all` is not the value."""
     reading = read_reply(
-        text(CASES / "14-reply-think-blocks/c-never-closed.txt"), {"type": "object"}
+        text(case_folder("14-reply-think-blocks") / "c-never-closed.txt"), {"type": "object"}
     )
     assert (reading.value, reading.problem) == (None, "reasoning not closed")
 
@@ -89,7 +89,7 @@ def test_nearly_json_gives_the_value_marked_as_repaired_or_none(path: Path) -> N
 
 def test_missing_brace_is_added_only_when_the_model_stopped_by_itself() -> None:
     """Case 18 g: cut by the limit it is truncated."""
-    path = CASES / "18-reply-nearly-json/g-missing-brace.txt"
+    path = case_folder("18-reply-nearly-json") / "g-missing-brace.txt"
     assert read_reply(text(path), ACTION, stop="length").problem == "truncated"
 
 
@@ -115,7 +115,7 @@ NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalP
 
 def arguments() -> list[Any]:
     """The rows of case 23."""
-    path = CASES / "23-reply-tool-arguments/arguments.csv"
+    path = case_folder("23-reply-tool-arguments") / "arguments.csv"
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -155,7 +155,7 @@ LETTER = {
 
 def verdicts(*scales: str) -> list[Any]:
     """The rows of case 25 of these scales."""
-    path = CASES / "25-reply-judge-verdicts/judge.csv"
+    path = case_folder("25-reply-judge-verdicts") / "judge.csv"
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -181,7 +181,7 @@ def test_a_score_that_is_not_given_is_missing(row: dict[str, str]) -> None:
 def scripts(folder: str) -> dict[str, tuple[str, Any]]:
     """Text and stop reason of each single answer of a case, as our providers would give them."""
     found = {}
-    for name, script in json.loads((CASES / folder / "scripts.json").read_text()).items():
+    for name, script in json.loads((case_folder(folder) / "scripts.json").read_text()).items():
         body = script["responses"][0]["body"]
         if "choices" in body:
             choice = body["choices"][0]
@@ -196,7 +196,7 @@ def scripts(folder: str) -> dict[str, tuple[str, Any]]:
 @pytest.mark.parametrize("schema", [None, ACTION], ids=["free text", "structured"])
 def test_nothing_is_no_answer(schema: dict[str, Any] | None) -> None:
     """Case 31: cut before any text is truncated, a blank reply is empty."""
-    wanted = json.loads((CASES / "31-provider-empty-content/expected.json").read_text())
+    wanted = json.loads((case_folder("31-provider-empty-content") / "expected.json").read_text())
     found = scripts("31-provider-empty-content")
     problems = {
         name: read_reply(text, schema, stop=stop).problem for name, (text, stop) in found.items()
@@ -206,7 +206,7 @@ def test_nothing_is_no_answer(schema: dict[str, Any] | None) -> None:
 
 def test_a_reply_held_to_a_schema_by_the_provider_is_checked_all_the_same() -> None:
     """Case 40: 200 OK proves nothing."""
-    folder = CASES / "40-provider-grammar-fails-open"
+    folder = case_folder("40-provider-grammar-fails-open")
     schema = json.loads((folder / "schema.json").read_text())
     read: dict[str, Reading] = {
         name: read_reply(text, schema, stop=stop, native=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from pathlib import Path
 
 import pytest
+from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.markup import render
 
 from orglab.results.plain import markup, one_line, visible
 
-CASE = Path(__file__).parents[3] / "../shared/cases/94-report-html-escape"
+CASE = case_folder("94-report-html-escape")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,6 @@ def test_one_line_is_one_line_of_that_width() -> None:
     assert len(one_line("x" * 1000, 12)) == 12
 
 
-@pytest.mark.skipif(not CASE.exists(), reason="the handed cases are not here")
 def test_case_94_on_a_terminal() -> None:
     """Control characters of the case are shown; everything else is as the model wrote it."""
     for output in json.loads((CASE / "outputs.json").read_text()):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from case_files import case_folder
 
 from orglab.results.statistics.analysis import Analysis, analyse
 from orglab.results.statistics.errors import PlanFault, TableFault
@@ -23,7 +23,6 @@ from orglab.results.statistics.plan import (
     plan_of,
 )
 
-CASES = Path(__file__).parents[3] / "../shared/cases"
 CRITERIA = {
     "writing_clarity": ["structure", "coherence", "conciseness"],
     "utility": ["actionability", "root_cause", "strategic_depth"],
@@ -248,10 +247,9 @@ def test_binary_with_replicates_by_unit_means() -> None:
     assert (row.test, row.rates, row.n, row.replicates) == ("paired t", None, 3, 2)
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="the handed cases are not here")
 def test_worst_case_of_case_61() -> None:
     """With the range declared, the worst case puts gaps at its ends, and missing above 5 % warns."""
-    wide = pd.read_csv(CASES / "61-stats-missing-judge-scores/scores.csv")
+    wide = pd.read_csv(case_folder("61-stats-missing-judge-scores") / "scores.csv")
     table = wide.melt(id_vars="item", var_name="arm").rename(columns={"item": "unit"})
     plan = AnalysisPlan(
         contrasts=(Contrast(arm="trio", reference="solo"),),

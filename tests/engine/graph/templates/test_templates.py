@@ -6,11 +6,11 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2.exceptions import SecurityError, UndefinedError
@@ -22,8 +22,6 @@ from orglab.engine.graph.templates.templates import (
     is_template,
     references,
 )
-
-CASES = Path(__file__).parents[4] / "../shared/cases"
 
 
 def rendered(text: str, **names: Any) -> str:
@@ -133,9 +131,7 @@ def test_any_text_is_a_template_or_a_fault(text: str) -> None:
 
 def test_case_08_keeps_every_other_brace() -> None:
     """Only placeholders are replaced; values are not expanded again."""
-    folder = CASES / "08-yaml-braces-in-prompt"
-    if not folder.is_dir():
-        pytest.skip("shared cases are not here")
+    folder = case_folder("08-yaml-braces-in-prompt")
     lines = (folder / "spec.yaml").read_text("utf-8").splitlines()
     start = lines.index("    prompt: |") + 1
     prompt = "\n".join(line.strip() for line in lines[start : start + 4])

@@ -1,4 +1,4 @@
-"""Case 84: what belongs in the key of a kept reply, row by row of the handed table."""
+"""Case 84: what belongs in the key of a kept reply, row by row of the stored table."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import pytest
 import yaml
+from case_files import case_folder
 
 import orglab
 from orglab.engine.run.engine import Unit
 from orglab.providers.base import Completion, Provider, Request, TokenUsage, ToolCall
 
-TABLE = Path(__file__).parents[4] / "../shared/cases/84-cache-key-parts/pairs.csv"
+TABLE = case_folder("84-cache-key-parts") / "pairs.csv"
 
 Change = Mapping[str, Any]
 """Values by path; the list under "drop" names what is taken away."""
@@ -147,7 +148,6 @@ def asked(folder: Path, name: str, change: Change, model: Hosted) -> int:
     return len(model.requests)
 
 
-@pytest.mark.skipif(not TABLE.is_file(), reason="the handed cases are not here")
 def test_what_may_share_a_kept_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A study that differs from one before in a single row asks exactly where the table says no."""
     monkeypatch.setenv("ORGLAB_TEST_KEY", "sk-planted-0123456789")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_files import case_folder
 
 from orglab.engine.study.batch.response_sharing import StudySharing
 from orglab.engine.study.batch.runner import Batch, Planned, Tally, run_batch
@@ -24,7 +25,6 @@ from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.store.reader import Reader
 from orglab.results.store.store import Store
 
-CASES = Path(__file__).parents[4] / "../shared/cases"
 TEAM = """\
 kind: topology
 version: 1
@@ -429,7 +429,7 @@ async def test_who_waits_is_told(tmp_path: Path) -> None:
     store.close()
 
 
-# --- the handed cases --------------------------------------------------------------------------
+# --- the stored cases --------------------------------------------------------------------------
 
 MAY_SHARE: dict[str, tuple[str, str]] = {
     "model name differs": ("one: {provider: scripted,", "one: {provider: scripted, model: m2,"),
@@ -448,10 +448,9 @@ MAY_SHARE: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")
 def test_case_84_what_may_share_a_reply(load: Load, tmp_path: Path) -> None:
     """Arms that differ in one row of the table share the first call exactly where it says yes."""
-    table = (CASES / "84-cache-key-parts/pairs.csv").read_text(encoding="utf-8")
+    table = (case_folder("84-cache-key-parts") / "pairs.csv").read_text(encoding="utf-8")
     expected = {row[0]: row[1].startswith("yes") for row in csv.reader(table.splitlines()[1:])}
     alone = TEAM.replace("{pool: all}", "one").replace(
         "pools: {all: {members: [one, two, three]}}\n", ""
@@ -475,11 +474,10 @@ def test_case_84_what_may_share_a_reply(load: Load, tmp_path: Path) -> None:
         assert shared == expected[difference], difference
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="the handed cases are not here")
 @pytest.mark.parametrize("share", [True, False])
 def test_case_85_repeats(load: Load, tmp_path: Path, share: bool) -> None:
     """Each repeat has its own reply, kept in its place; more repeats ask for what is new alone."""
-    case = CASES / "85-cache-repeats"
+    case = case_folder("85-cache-repeats")
     sweep = json.loads((case / "sweep.json").read_text(encoding="utf-8"))
     expected = json.loads((case / "expected.json").read_text(encoding="utf-8"))
     team = TEAM.replace(

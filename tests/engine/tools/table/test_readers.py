@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from case_files import case_folder
 
 from orglab.engine.tools.table.describe import GetSchema, Head
 from orglab.engine.tools.table.query import Query
@@ -25,34 +26,34 @@ def load(file: Path, **form: JSON) -> Table:
     return load_table(file, Form(**form))
 
 
-async def test_a_byte_order_mark_belongs_to_no_name(cases: Path, ask: Ask) -> None:
+async def test_a_byte_order_mark_belongs_to_no_name(ask: Ask) -> None:
     """Case 42: the first column is `name`, and a query finds it."""
-    file = cases / "42-data-encodings/bom.csv"
+    file = case_folder("42-data-encodings") / "bom.csv"
     schema = await ask(GetSchema, file)
     assert (names(schema), schema["rows"]) == (["name", "score"], 2)
     found = await ask(Query, file, {"sql": "SELECT name FROM data WHERE score = 2"})
     assert found["rows"] == [["Zoë"]]
 
 
-async def test_latin_1_is_refused_with_its_line_or_read_as_declared(cases: Path, ask: Ask) -> None:
+async def test_latin_1_is_refused_with_its_line_or_read_as_declared(ask: Ask) -> None:
     """Case 42: no mojibake in silence."""
-    file = cases / "42-data-encodings/latin1.csv"
+    file = case_folder("42-data-encodings") / "latin1.csv"
     with pytest.raises(ToolError, match=r"not UTF-8, line 2 \(byte 0xEB\): set `encoding:`"):
         await ask(Head, file)
     assert (await ask(Head, file, encoding="latin-1"))["rows"][0] == ["Zoë", 2.0]
 
 
-async def test_utf_16_is_refused_with_the_cure_or_read_as_declared(cases: Path, ask: Ask) -> None:
+async def test_utf_16_is_refused_with_the_cure_or_read_as_declared(ask: Ask) -> None:
     """Case 42: its mark tells the encoding."""
-    file = cases / "42-data-encodings/utf16.csv"
+    file = case_folder("42-data-encodings") / "utf16.csv"
     with pytest.raises(ToolError, match="set `encoding: utf-16`"):
         await ask(Head, file)
     assert (await ask(Head, file, encoding="utf-16"))["rows"] == [["Ann", 1.5]]
 
 
-async def test_another_separator_is_refused_or_read_as_declared(cases: Path, ask: Ask) -> None:
+async def test_another_separator_is_refused_or_read_as_declared(ask: Ask) -> None:
     """Case 42: a decimal comma is never a separator by accident."""
-    file = cases / "42-data-encodings/semicolon.csv"
+    file = case_folder("42-data-encodings") / "semicolon.csv"
     with pytest.raises(ToolError, match="looks like `;` as separator"):
         await ask(Head, file)
     found = await ask(Head, file, separator=";", decimal=",")
@@ -60,29 +61,29 @@ async def test_another_separator_is_refused_or_read_as_declared(cases: Path, ask
 
 
 @pytest.mark.parametrize("name", ["quoted-newline.csv", "cr-only.csv"])
-async def test_line_breaks_of_every_kind(cases: Path, ask: Ask, name: str) -> None:
+async def test_line_breaks_of_every_kind(ask: Ask, name: str) -> None:
     """Case 42: a break within quotes ends no row, a bare CR ends one."""
-    assert (await ask(GetSchema, cases / "42-data-encodings" / name))["rows"] == 2
+    assert (await ask(GetSchema, case_folder("42-data-encodings") / name))["rows"] == 2
 
 
-async def test_a_short_row_is_missing_and_said(cases: Path, ask: Ask) -> None:
+async def test_a_short_row_is_missing_and_said(ask: Ask) -> None:
     """Case 42: the cell that is not there is missing; a note names the line."""
-    schema = await ask(GetSchema, cases / "42-data-encodings/short-row.csv")
+    schema = await ask(GetSchema, case_folder("42-data-encodings") / "short-row.csv")
     assert {one["name"]: one["missing"] for one in schema["columns"]}["age"] == 1
     assert schema["notes"] == [
         "1 rows are shorter than the header (lines 2): their last cells are missing"
     ]
 
 
-async def test_a_long_row_is_an_error_that_names_the_line(cases: Path, ask: Ask) -> None:
+async def test_a_long_row_is_an_error_that_names_the_line(ask: Ask) -> None:
     """Case 42: columns are never shifted."""
     with pytest.raises(ToolError, match="line 3: 4 cells, but the header names 2 columns"):
-        await ask(Head, cases / "42-data-encodings/long-row.csv")
+        await ask(Head, case_folder("42-data-encodings") / "long-row.csv")
 
 
-async def test_a_nul_is_a_character(cases: Path, ask: Ask) -> None:
+async def test_a_nul_is_a_character(ask: Ask) -> None:
     """Case 42: no crash, neither in reading nor in a query."""
-    file = cases / "42-data-encodings/nul.csv"
+    file = case_folder("42-data-encodings") / "nul.csv"
     assert (await ask(Head, file))["rows"] == [["A\0nn", 1]]
     found = await ask(Query, file, {"sql": "SELECT length(name) AS n FROM data"})
     assert found["rows"] == [[4]]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from case_files import case_folder
 
 from orglab.engine.tools.table.measure import Measure
 from orglab.engine.tools.table.table import Form, Table, load_table
@@ -35,11 +36,11 @@ def table(write: Write) -> Table:
 
 
 async def test_every_expression_of_the_case(
-    cases: Path, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Case 46: the right number of rows or a refusal, quickly, and never a file."""
     monkeypatch.chdir(tmp_path)
-    folder = cases / "46-data-query-guard"
+    folder = case_folder("46-data-query-guard")
     with (folder / "expressions.csv").open(encoding="utf-8", newline="") as file:
         expressions = list(csv.DictReader(file))
     assert len(expressions) > 20

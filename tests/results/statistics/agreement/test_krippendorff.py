@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,8 +16,7 @@ from orglab.results.statistics.agreement.krippendorff import Metric, agreement, 
 from orglab.results.statistics.data.arrays import Floats
 from orglab.results.statistics.data.dataset import study_of
 
-CASES = Path(__file__).parents[4] / "../shared/cases"
-CASE = CASES / "58-stats-agreement-missing"
+CASE = case_folder("58-stats-agreement-missing")
 METRICS: tuple[Metric, ...] = ("nominal", "ordinal", "interval", "ratio")
 
 
@@ -51,7 +50,6 @@ def test_binary(metric: Metric) -> None:
     assert alpha(ratings, metric) == pytest.approx(0.095238, abs=5e-7)
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="the handed cases are not here")
 def test_case_58() -> None:
     """Case 58: gaps are gaps; an item with one rating is left out, and counted."""
     expected = json.loads((CASE / "expected.json").read_text(encoding="utf-8"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from case_files import case_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,13 +18,10 @@ from orglab.results.statistics.data.pairing import missing, pair
 from orglab.results.statistics.errors import PlanFault, TableFault
 from orglab.results.statistics.tests.paired import paired_t
 
-CASES = Path(__file__).parents[4] / "../shared/cases"
-needs_cases = pytest.mark.skipif(not CASES.exists(), reason="the handed cases are not here")
-
 
 def case(name: str) -> dict[str, Any]:
     """The expected values of a case."""
-    found: dict[str, Any] = json.loads((CASES / name / "expected.json").read_text("utf-8"))
+    found: dict[str, Any] = json.loads((case_folder(name) / "expected.json").read_text("utf-8"))
     return found
 
 
@@ -34,11 +31,10 @@ def rows(*values: tuple[Any, ...]) -> pd.DataFrame:
     return table.assign(outcome="o")
 
 
-@needs_cases
 def test_case_61() -> None:
     """Case 61: gaps are not 0; each arm over what it has, the difference over the pairs."""
     expected = case("61-stats-missing-judge-scores")
-    wide = pd.read_csv(CASES / "61-stats-missing-judge-scores/scores.csv")
+    wide = pd.read_csv(case_folder("61-stats-missing-judge-scores") / "scores.csv")
     table = wide.melt(id_vars="item", var_name="arm").rename(columns={"item": "unit"})
     study = study_of(table.assign(outcome="score", reason="unreadable"))
     cells = study.cells("score")
@@ -55,11 +51,10 @@ def test_case_61() -> None:
     assert (gaps.units, gaps.rate, gaps.why) == (("i1", "i6"), 0.25, {"unreadable": 2})
 
 
-@needs_cases
 def test_case_64() -> None:
     """Case 64: repeats are averaged; the error comes from six items, not from thirty rows."""
     expected = case("64-stats-repeats-not-independent")
-    table = pd.read_csv(CASES / "64-stats-repeats-not-independent/scores.csv")
+    table = pd.read_csv(case_folder("64-stats-repeats-not-independent") / "scores.csv")
     table = table.rename(columns={"item": "unit", "repeat": "replicate", "score": "value"})
     study = study_of(table.assign(arm="solo", outcome="score"))
     means = unit_means(study.cells("score").of("solo"))
@@ -68,11 +63,10 @@ def test_case_64() -> None:
     assert means.std(ddof=1) / 6**0.5 == pytest.approx(expected["se_items"], abs=5e-7)
 
 
-@needs_cases
 def test_case_65() -> None:
     """Case 65: pairs by key; equal duplicates dropped and counted; no partner is told."""
     expected = case("65-stats-pairing-by-key")
-    table = pd.read_csv(CASES / "65-stats-pairing-by-key/results.csv")
+    table = pd.read_csv(case_folder("65-stats-pairing-by-key") / "results.csv")
     names = {"item": "unit", "team": "arm", "repeat": "replicate", "score": "value"}
     study = study_of(table.rename(columns=names).assign(outcome="score"))
     pairs = pair(study.cells("score"), "trio", "solo")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels
+from case_files import case_folder
 
 from orglab.results.statistics.data.dataset import Study, study_of
 from orglab.results.statistics.models.mixed import mixed_model
@@ -16,8 +17,7 @@ from orglab.results.statistics.models.sensitivity import mixed_effect
 from orglab.results.statistics.plan import Contrast
 from orglab.results.statistics.tests.paired import paired_t
 
-CASES = Path(__file__).parents[4] / "../shared/cases"
-CASE = CASES / "56-stats-mixedlm-boundary"
+CASE = case_folder("56-stats-mixedlm-boundary")
 DIETOX = Path(statsmodels.__file__).parent / "regression/tests/results/dietox.csv"
 SLEEP_A = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 SLEEP_B = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
@@ -43,7 +43,6 @@ def test_dietox() -> None:
     assert (found.converged, found.optimiser, found.df) == (True, "powell", 71)
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="the handed cases are not here")
 def test_case_56() -> None:
     """Case 56: at the boundary the estimates equal least squares, and the boundary is named."""
     expected = json.loads((CASE / "expected.json").read_text(encoding="utf-8"))

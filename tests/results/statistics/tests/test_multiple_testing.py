@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
+from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from orglab.results.statistics.tests.multiple_testing import Correction, adjusted
 
-CASES = Path(__file__).parents[4] / "../shared/cases"
-CASE = CASES / "55-stats-correction-with-missing-p"
+CASE = case_folder("55-stats-correction-with-missing-p")
 probabilities = st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12)
 
 
@@ -24,7 +23,6 @@ def test_holm() -> None:
     assert adjusted([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="the handed cases are not here")
 def test_case_55() -> None:
     """Case 55: a missing p stays missing, and the family's size is what was declared."""
     expected = json.loads((CASE / "expected.json").read_text(encoding="utf-8"))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orglab.results.statistics.tests.effect_size import d_av, d_z_interval, hedges_correction
 from orglab.results.statistics.tests.paired import differences, paired_t, wins
 
-CASES = Path(__file__).parents[4] / "../shared/cases"
-CASE = CASES / "54-stats-ttest-no-variance"
-needs_cases = pytest.mark.skipif(not CASES.exists(), reason="the handed cases are not here")
+CASE = case_folder("54-stats-ttest-no-variance")
 
 SLEEP_A = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 SLEEP_B = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
@@ -67,7 +64,6 @@ def test_published_study() -> None:
     assert test.p == pytest.approx(0.0087, abs=5e-5)
 
 
-@needs_cases
 def test_normal_case() -> None:
     """Case 54: the ordinary table."""
     table = pd.read_csv(CASE / "normal.csv")
@@ -79,7 +75,6 @@ def test_normal_case() -> None:
     assert test.d_z == pytest.approx(0.902256, abs=1e-6)
 
 
-@needs_cases
 @pytest.mark.parametrize(
     ("name", "why", "difference"),
     [
@@ -99,7 +94,6 @@ def test_no_variation(name: str, why: str, difference: float) -> None:
     assert test.difference == pytest.approx(difference)
 
 
-@needs_cases
 def test_scale_changes_nothing() -> None:
     """Case 54: differences of 1e-200 and 2e-200 test like 1 and 2."""
     table = pd.read_csv(CASE / "tiny-scale.csv")

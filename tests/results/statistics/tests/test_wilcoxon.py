@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from case_files import case_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -16,8 +16,7 @@ from scipy import stats
 from orglab.results.statistics.tests.paired import differences
 from orglab.results.statistics.tests.wilcoxon import Zeros, wilcoxon
 
-CASES = Path(__file__).parents[4] / "../shared/cases"
-CASE = CASES / "52-stats-wilcoxon-ties-zeros"
+CASE = case_folder("52-stats-wilcoxon-ties-zeros")
 TIED = [3.0, 3.0, -1.0, 0.0, 4.0, -1.0, 0.0, -4.0]
 
 
@@ -41,7 +40,6 @@ def test_zeros_and_ties(zeros: Zeros, statistic: float, p: float) -> None:
     assert found.notes[0].startswith("2 differences of zero")
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="the handed cases are not here")
 def test_case_52() -> None:
     """Case 52: zeros dropped and counted, mid-ranks, all sign patterns."""
     table = pd.read_csv(CASE / "pairs.csv")
