@@ -30,6 +30,7 @@ __all__ = [
     "BadRequest",
     "Completion",
     "ContextOverflow",
+    "Interrupted",
     "Labels",
     "Message",
     "NoScriptedReply",
@@ -152,6 +153,14 @@ class NoScriptedReply(ProviderError):
     """Raised when the script has no line left that fits the call."""
 
     kind = "no scripted reply"
+
+
+class Interrupted(BaseException):
+    """Raised where a call is not begun, or not answered, because the user stops.
+
+    The run can go on later. It is no ``Exception``, so that nothing which records the faults of
+    plugins takes it for one.
+    """
 
 
 class ToolError(Exception):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["visible"]
+from rich.markup import escape
+
+__all__ = ["markup", "one_line", "visible"]
 
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"} | {
     0x7F: 0x2421
@@ -30,7 +32,19 @@ def visible(text: str) -> str:
 
     Line ends and tabs stay; a control character becomes its picture (``␛`` for escape), anything
     else that cannot be seen its number (``\u202e``). Square brackets stay as they are: print the
-    result as ``rich.text.Text`` or with ``markup=False``, or use ``results.plain.markup``.
+    result as ``rich.text.Text`` or with ``markup=False``, or use ``markup``.
     """
     text = text.replace("\r\n", "\n").translate(_PICTURES)
     return _HIDDEN.sub(_written, text)
+
+
+def markup(text: str) -> str:
+    """``visible(text)`` for a place where Rich reads markup."""
+    return escape(visible(text))
+
+
+def one_line(text: str, width: int = 80) -> str:
+    """``visible(text)`` on one line of at most ``width`` characters, cut with ``…``."""
+    shown = " ".join(visible(text[: 4 * width]).split())
+    cut = len(shown) > width or len(text) > 4 * width
+    return shown[: width - 1].rstrip() + "…" if cut else shown

@@ -10,13 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, Protocol
 
-from orglab.engine.run.calls.call_key import (
-    CallCounter,
-    canonical,
-    digest,
-    message_digest,
-    sampling_seed,
-)
+from orglab.engine.run.calls.call_key import CallCounter, digest, message_digest, sampling_seed
 from orglab.engine.run.calls.model_registry import Seat
 from orglab.engine.run.calls.toolbox import ToolAnswer, Toolbox, refusal
 from orglab.engine.run.errors import TurnFailed
@@ -35,6 +29,7 @@ from orglab.providers.base import (
     ToolCall,
 )
 from orglab.providers.structured_output.parse import Reading, read_reply
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.call_codec import (
     completion_body,

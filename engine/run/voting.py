@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from orglab.engine.graph.output_fields import COUNTS
 from orglab.engine.run.blackboard import Entry
-from orglab.engine.run.calls.call_key import canonical
 from orglab.engine.run.errors import TurnFailed
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 
 __all__ = ["counted"]
 

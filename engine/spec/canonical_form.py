@@ -7,7 +7,6 @@ place, defaults filled, maps sorted. ``roles`` and ``links`` keep their written 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Final
@@ -16,8 +15,9 @@ from orglab.engine.spec.compose.extends import link_id
 from orglab.engine.spec.validate.references import meaningless
 from orglab.engine.spec.validate.schema import definition
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import dumps
 
-__all__ = ["canonical", "model_form", "normal_form", "topology_hash", "used_models", "weights_key"]
+__all__ = ["model_form", "normal_form", "topology_hash", "used_models", "weights_key"]
 
 
 _UNHASHED: Final = frozenset(
@@ -31,11 +31,6 @@ _UNHASHED: Final = frozenset(
     }
 )
 """Fields of a model that cannot change an event."""
-
-
-def canonical(value: JSON) -> str:
-    """Strict JSON without blanks, keys in the order they have."""
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 # -- the form
@@ -275,7 +270,7 @@ def topology_hash(normal: Mapping[str, JSON]) -> str:
         "templates": _told(normal["templates"]),
     }
     hashed = {**told, **_by_content(told, normal["files"])}
-    return blake2b(canonical(hashed).encode(), digest_size=16).hexdigest()
+    return blake2b(dumps(hashed).encode(), digest_size=16).hexdigest()
 
 
 def _told(part: Mapping[str, JSON]) -> dict[str, JSON]:

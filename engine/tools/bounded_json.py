@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["CHARACTERS", "bounded", "finite_rows", "json_text", "strict", "tidy"]
+__all__ = ["CHARACTERS", "bounded", "finite_rows", "strict", "tidy"]
 
 CHARACTERS = 8_000
 _LONG = 400  # characters of one text before it is cut
 _SHORT = 60
-
-
-def json_text(value: JSON) -> str:
-    """``value`` as strict JSON text."""
-    return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
 def tidy(number: float) -> float | int:
@@ -64,7 +59,7 @@ def _fraction(value: float | Decimal) -> JSON:
 
 
 def _key(key: object) -> str:
-    return key if isinstance(key, str) else json_text(strict(key)).strip('"')
+    return key if isinstance(key, str) else spaced(strict(key)).strip('"')
 
 
 def _foreign(value: object) -> JSON:
@@ -119,12 +114,12 @@ def bounded(
         longest: The longest text in it, in characters: the first always holds, the next ones
             where the result is still too large.
     """
-    if len(json_text(value)) <= characters:
+    if len(spaced(value)) <= characters:
         return _shortened(value, longest[0])  # type: ignore[no-any-return]  # a dict stays a dict
     shorter = value
     for length in longest:
         shorter = _shortened(value, length)
-        if len(json_text(shorter)) <= characters:
+        if len(spaced(shorter)) <= characters:
             return shorter  # type: ignore[no-any-return]  # a dict stays a dict
     return _fewer(shorter, characters)
 
@@ -146,12 +141,12 @@ def _fewer(value: dict[str, JSON], characters: int) -> dict[str, JSON]:
         lists = [key for key, one in value.items() if isinstance(one, list) and one]
         if not lists:
             return {"cut": "the result is too large to show: ask for less"}
-        key = max(lists, key=lambda one: len(json_text(value[one])))
-        room = characters - len(json_text({**value, key: [], "cut": {**cut, key: 10**9}}))
+        key = max(lists, key=lambda one: len(spaced(value[one])))
+        room = characters - len(spaced({**value, key: [], "cut": {**cut, key: 10**9}}))
         kept = _fitting(value[key], room)[: len(value[key]) - 1]
         cut[key] = len(value[key]) - len(kept)
         value = {**value, key: kept}
-        if len(json_text(value)) + len(json_text({"cut": cut})) <= characters:
+        if len(spaced(value)) + len(spaced({"cut": cut})) <= characters:
             return {**value, "cut": cut}
 
 
@@ -159,7 +154,7 @@ def _fitting(items: list[JSON], room: int) -> list[JSON]:
     """The first items whose JSON fits into ``room`` characters."""
     used = 0
     for place, one in enumerate(items):
-        used += len(json_text(one)) + 2
+        used += len(spaced(one)) + 2
         if used > room:
             return items[:place]
     return items

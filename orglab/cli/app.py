@@ -26,7 +26,7 @@ from orglab.engine.run.turn import NotTheRecordedCall
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.units import UnitError
 from orglab.engine.study.experiment.load import UndeclaredDifference
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.lock import StudyLocked
 

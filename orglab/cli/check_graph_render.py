@@ -31,7 +31,7 @@ from orglab.engine.study.experiment.load import (
 from orglab.engine.study.plan.dry_run import rendered_prompts
 from orglab.engine.study.sweep.load import check_sweep, load_sweep
 from orglab.providers.base import JSON
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 
 __all__ = ["check", "graph", "new", "render", "schema"]
 

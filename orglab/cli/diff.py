@@ -22,7 +22,7 @@ from orglab.engine.study.batch.study_folder import load_team, units_of
 from orglab.engine.study.experiment.comparison import Comparison, compare_teams
 from orglab.engine.study.experiment.diff import ABSENT, Difference
 from orglab.providers.base import JSON
-from orglab.results.plain import one_line, visible
+from orglab.providers.terminal_safety import one_line, visible
 from orglab.results.word_diff import changed_words, hunks, word_diff
 
 __all__ = ["GATE", "diff"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from orglab.engine.study.experiment.comparison import Comparison
 from orglab.engine.study.experiment.diff import ABSENT
 from orglab.providers.base import JSON
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 from orglab.results.word_diff import word_diff
 
 __all__ = ["markdown_of"]

@@ -23,8 +23,8 @@ from orglab.engine.study.batch.runner import budget_of, unbounded_words
 from orglab.engine.study.evaluate.rescore import evaluate_again, evaluators_of, roles_of
 from orglab.engine.study.plan.cache_miss import Part, explain_call, explain_kept
 from orglab.providers.human.terminal import paused_by
+from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
-from orglab.results.plain import visible
 from orglab.results.records import CallRecord
 from orglab.results.store.reader import Reader
 from orglab.results.store.response_cache import kept_calls_file

@@ -21,8 +21,8 @@ from orglab.engine.study.plan.models_overview import (
     told,
 )
 from orglab.providers.registry import load_plugin, plugin_names, plugin_version
-from orglab.results.jsontext import dumps
-from orglab.results.plain import visible
+from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.terminal_safety import visible
 from orglab.results.usage.usage_history import studies_under
 
 __all__ = ["models"]

@@ -31,8 +31,8 @@ from orglab.engine.study.batch.units import UnitError
 from orglab.engine.study.experiment.comparison import sample_unit
 from orglab.engine.study.plan.plan import ArmPlan, ModelPlan, Part, Plan, StudyPlan, plan_of
 from orglab.engine.study.plan.prices import priced
-from orglab.results.jsontext import dumps
-from orglab.results.plain import visible
+from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.terminal_safety import visible
 from orglab.results.usage.formatting import count, dollars, seconds
 from orglab.results.usage.usage_history import Spread
 

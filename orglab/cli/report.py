@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 
 __all__ = ["report", "tell_report"]
 

@@ -25,8 +25,8 @@ from orglab.engine.study.batch.study_folder import fresh_folder, in_here
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.engine.study.plan.plan import unreal_dollars
 from orglab.evaluators.base import EvaluationError
+from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
-from orglab.results.plain import visible
 from orglab.results.store.reader import Reader
 from orglab.results.store.response_cache import kept_calls_file
 from orglab.results.store.store import Store

@@ -30,7 +30,7 @@ from orglab.engine.study.experiment.load import (
 )
 from orglab.engine.study.sweep.load import Sweep, load_sweep
 from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch, sweep_folder
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 from orglab.results.store.store import Store
 from orglab.results.usage.formatting import count
 

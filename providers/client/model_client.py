@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from types import TracebackType
+from typing import Any, Protocol, TypeAlias
 
 from orglab.providers.base import (
     Completion,
@@ -21,12 +22,20 @@ from orglab.providers.base import (
 )
 from orglab.providers.client.adaptive_limit import Limiter, Outcome
 from orglab.providers.client.fault_injection import PlantedFaults, added
-from orglab.providers.client.permits import InLine, Rated, Slots
 from orglab.providers.client.rate_limit import Rates, Reserved
 from orglab.providers.client.request_queue import LimitChange, Line, Tell
 from orglab.providers.client.retry import GiveUp, RetryPolicy
 
-__all__ = ["HOSTED_TIMEOUT_SECONDS", "Before", "Caller", "LimitChange", "Lines"]
+__all__ = [
+    "HOSTED_TIMEOUT_SECONDS",
+    "Before",
+    "Caller",
+    "InLine",
+    "LimitChange",
+    "Lines",
+    "Rated",
+    "Slots",
+]
 
 Before: TypeAlias = Callable[[int], Awaitable[None]]
 """Awaited for each attempt with the number of attempts cut so far."""
@@ -35,6 +44,48 @@ HOSTED_TIMEOUT_SECONDS = 600.0
 """After this an attempt is given up, where the spec says nothing: no server may hang a study."""
 
 _NO_FAULTS: Mapping[str, float] = {}
+
+
+class Slots(Protocol):
+    """The calls that one model takes at once: held over all attempts of a call."""
+
+    def locked(self) -> bool:
+        """Whether a call would have to wait, or must ask elsewhere."""
+
+    async def __aenter__(self) -> object:
+        """Waits for a slot."""
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> object:
+        """Frees it."""
+
+
+class Rated(Protocol):
+    """Requests and tokens per minute: ``rates.Rates``."""
+
+    async def reserve(self, request: Request) -> Reserved:
+        """Waits until one more request may be sent."""
+
+    def settle(self, reserved: Reserved, *, sent: bool, used: int | None) -> None:
+        """Gives back what it did not use."""
+
+
+class InLine(Protocol):
+    """The line of an account: ``line.Line``."""
+
+    async def enter(self, *, first: bool = False) -> Any:  # noqa: ANN401 - a ticket of its own kind
+        """Waits for a place, and gives a ticket."""
+
+    def leave(self, sent: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the ticket
+        """Frees the place."""
+
+    def pause(self, seconds: float) -> None:
+        """Lets no call of the account begin for a while."""
 
 
 class Lines:

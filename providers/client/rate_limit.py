@@ -6,13 +6,14 @@ import asyncio
 from dataclasses import dataclass
 
 from orglab.providers.base import Request
-from orglab.providers.client.bucket import Bucket
 from orglab.providers.pricing.token_estimate import prompt_tokens
 
-__all__ = ["Rates", "Reserved", "likely_tokens"]
+__all__ = ["Rates", "Reserved", "TokenBucket", "likely_tokens"]
 
 LIKELY_OUTPUT = 512
 """Tokens reserved for a reply that no ``max_output_tokens`` bounds."""
+_SECONDS = 60.0
+_SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,48 @@ class Reserved:
     """What was taken for a call before it is sent."""
 
     tokens: int
+
+
+class TokenBucket:
+    """What may still be sent, in requests or tokens.
+
+    Args:
+        per_minute: The rate; above 0.
+        now: The time in seconds, of the clock by which the bucket is asked later.
+    """
+
+    def __init__(self, per_minute: float, now: float) -> None:
+        self._holds = max(1.0, per_minute / _SECONDS)
+        # A full bucket and what flows in within a minute are together what a minute may see. What
+        # is counted in ones, one a bucket, needs no such care: the next comes when a whole one is in.
+        flow = per_minute if self._holds == 1.0 else per_minute - self._holds
+        self._per_second = flow / _SECONDS
+        self._level = self._holds
+        self._at = now
+
+    def wait(self, amount: float, now: float) -> float:
+        """Seconds until ``amount`` may be taken; 0: now.
+
+        What is more than the bucket holds may go when it is full, and leaves a debt.
+        """
+        self._fill(now)
+        short = min(amount, self._holds) - self._level
+        return short / self._per_second if short > _SLACK else 0.0
+
+    def take(self, amount: float, now: float) -> None:
+        """Takes ``amount``, which may leave a debt."""
+        self._fill(now)
+        self._level -= amount
+
+    def give_back(self, amount: float, now: float) -> None:
+        """Gives back what was taken and not used; below 0: more was used than was taken."""
+        self._fill(now)
+        self._level = min(self._holds, self._level + amount)
+
+    def _fill(self, now: float) -> None:
+        passed = max(0.0, now - self._at)
+        self._level = min(self._holds, self._level + passed * self._per_second)
+        self._at = max(self._at, now)
 
 
 class Rates:
@@ -32,8 +75,8 @@ class Rates:
 
     def __init__(self, *, requests: float | None, tokens: float | None) -> None:
         self._per_minute = (requests, tokens)
-        self._requests: Bucket | None = None
-        self._tokens: Bucket | None = None
+        self._requests: TokenBucket | None = None
+        self._tokens: TokenBucket | None = None
         self._door = asyncio.Lock()
         self._open = False
 
@@ -68,8 +111,8 @@ class Rates:
 
     def _fill(self, now: float) -> None:
         requests, tokens = self._per_minute
-        self._requests = Bucket(requests, now) if requests else None
-        self._tokens = Bucket(tokens, now) if tokens else None
+        self._requests = TokenBucket(requests, now) if requests else None
+        self._tokens = TokenBucket(tokens, now) if tokens else None
         self._open = True
 
     def _wait(self, tokens: int, now: float) -> float:

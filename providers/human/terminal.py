@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
 from typing import Final
 
-from orglab.providers.interrupted import Interrupted
+from orglab.providers.base import Interrupted
 
 __all__ = ["TERMINAL", "Pause", "Terminal", "hang_up", "paused_by"]
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from orglab.providers.base import JSON
 from orglab.providers.hosted.errors import ServerWords
-from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["DROPPABLE", "Manner", "Structure", "ToolManner", "learn"]
 
@@ -88,7 +88,7 @@ class Manner:
         """How a reply is held to this schema."""
         if not self.schemas:
             return self.structure
-        return max(self.structure, self.schemas.get(dumps(schema), Structure.STRICT))
+        return max(self.structure, self.schemas.get(spaced(schema), Structure.STRICT))
 
 
 def learn(
@@ -156,7 +156,7 @@ def _structure_refused(
     if following is Structure.OBJECT_SCHEMA and manner.vendor:
         following = Structure.OBJECT
     if one_schema:
-        manner.schemas[dumps(schema)] = following
+        manner.schemas[spaced(schema)] = following
     else:
         manner.structure = following
     return f"the reply's schema was not taken as {_NAMES[now]}, and was sent as {_NAMES[following]}"

@@ -10,7 +10,7 @@ from typing import Final
 from orglab.providers.base import JSON, BadRequest, Message, Request, ToolCall, ToolDefinition
 from orglab.providers.openai.capabilities import Manner, Structure
 from orglab.providers.openai.strict_schema import strict_allows
-from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.structured_output.strict_json import spaced
 from orglab.providers.structured_output.tool_call_emulation import with_actions
 
 __all__ = ["OURS", "PARAMETERS", "asked_as", "body_of", "held", "notes_of"]
@@ -184,7 +184,7 @@ def _told(request: Request, structure: Structure | None) -> tuple[Message, ...]:
     """The messages; the schema in words where nothing else tells of it."""
     if structure is None or structure < Structure.OBJECT or request.schema is None:
         return request.messages
-    words = _TOLD + dumps(request.schema)
+    words = _TOLD + spaced(request.schema)
     first = request.messages[0] if request.messages else None
     if first is None or first.role != "system":
         return (Message(role="system", content=words), *request.messages)
@@ -236,4 +236,4 @@ def _arguments(written: str) -> str:
         value = json.loads(written)
     except (ValueError, RecursionError):
         value = None
-    return written if isinstance(value, dict) else dumps({"unreadable": written})
+    return written if isinstance(value, dict) else spaced({"unreadable": written})

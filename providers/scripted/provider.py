@@ -26,7 +26,7 @@ from orglab.providers.options import known_only
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_tokens
 from orglab.providers.scripted.script import Line, line_of
 from orglab.providers.structured_output.json_lines import read_jsonl
-from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["Script", "ScriptedProvider", "ScriptedReply"]
 
@@ -105,7 +105,7 @@ class ScriptedProvider(Provider):
         self, request: Request, reply: str | Mapping[str, JSON] | Sequence[JSON]
     ) -> Completion:
         calls = _tool_calls(reply)
-        text = "" if calls else reply if isinstance(reply, str) else dumps(reply)
+        text = "" if calls else reply if isinstance(reply, str) else spaced(reply)
         written = text_tokens(text) + sum(text_tokens(call.arguments) for call in calls)
         return Completion(
             text=text,

@@ -23,7 +23,7 @@ from orglab.providers.base import (
 )
 from orglab.providers.options import known_only, nearest
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_tokens
-from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["Line", "line_of"]
 
@@ -149,7 +149,7 @@ def _whole(given: Mapping[str, JSON], name: str, place: str) -> int | None:
 
 
 def _reply(value: JSON) -> str:
-    return value if isinstance(value, str) else dumps(value)
+    return value if isinstance(value, str) else spaced(value)
 
 
 def _stop(given: Mapping[str, JSON], place: str, default: StopReason) -> StopReason:

@@ -35,7 +35,7 @@ from orglab.providers.simulated.sentences import Sentences
 from orglab.providers.simulated.tool_observations import Sightings, sightings
 from orglab.providers.simulated.tool_policy import choose_call, wants_tool
 from orglab.providers.simulated.verdict_policy import VerdictHints
-from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["SimulatedProvider"]
 
@@ -115,7 +115,7 @@ class SimulatedProvider(Provider):
                 optional=self.profile.optional,
                 words=lambda: self._length(draws, self.profile.field_words),
             )
-            return dumps(inventor.value())
+            return spaced(inventor.value())
         except ValueError as fault:
             raise BadRequest(f"no reply can be made for the schema: {fault}") from None
 

@@ -18,7 +18,7 @@ from orglab.providers.simulated.schema_sampler import (
 )
 from orglab.providers.simulated.seen_figures import quoted
 from orglab.providers.simulated.tool_observations import Sightings
-from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["choose_call", "column_name", "wants_tool"]
 
@@ -58,7 +58,7 @@ def choose_call(
         arguments = _arguments(tool, request, seen, draws, prose, profile)
         if arguments is not None:
             name = f"call_{request.labels.visit}_{request.labels.call}"
-            return ToolCall(id=name, name=tool.name, arguments=dumps(arguments))
+            return ToolCall(id=name, name=tool.name, arguments=spaced(arguments))
     return None
 
 

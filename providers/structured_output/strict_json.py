@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import NoReturn
 
 from orglab.providers.base import JSON
@@ -12,11 +13,15 @@ __all__ = [
     "DEPTH",
     "DuplicateKeyError",
     "JSONError",
+    "canonical",
     "clip",
     "dumps",
+    "escape_surrogates",
     "loads",
+    "loads_stored",
     "object_of",
     "same",
+    "spaced",
     "value_at",
 ]
 
@@ -121,14 +126,79 @@ def value_at(text: str, start: int) -> tuple[JSON, int]:
     return value, end
 
 
+def _compact_encode() -> Callable[[JSON], str]:
+    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return encoder.encode
+    # `encode` makes a new C encoder for each value, half of the time for a small one; this one is
+    # made once. It keeps no state without a dict of markers: a cycle ends in RecursionError.
+    try:
+        once = make(
+            *(None, encoder.default, json.encoder.encode_basestring, None, ":", ","),
+            *(False, False, False),
+        )
+    except TypeError:  # a Python whose C encoder has another signature
+        return encoder.encode
+    return lambda value: "".join(once(value, 0))
+
+
+_encode_compact = _compact_encode()
+_encode_spaced = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_encode_ascii = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_encode_sorted = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+).encode
+_decode_stored = json.JSONDecoder(parse_constant=_refuse).decode
+
+
 def dumps(value: JSON) -> str:
-    """``value`` as strict JSON text.
+    r"""Return ``value`` as strict JSON without spaces, keys in the order given; valid UTF-8.
+
+    A text with lone surrogates (a model can write one as ``\ud800``) is escaped to ASCII, so that
+    it can be stored and read back unchanged.
 
     Raises:
         ValueError: It holds NaN or an infinity.
+        RecursionError: It holds a cycle, or is nested too deeply.
         TypeError: It holds something that JSON cannot.
     """
-    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+    text = _encode_compact(value)
+    return text if _is_utf8(text) else _encode_ascii(value)
+
+
+def spaced(value: JSON) -> str:
+    """Return ``value`` as strict JSON with a space after each comma and colon; raises as ``dumps``."""
+    return _encode_spaced(value)
+
+
+def canonical(value: JSON) -> str:
+    """Return ``value`` as canonical JSON: sorted keys, no spaces; raises as ``dumps``."""
+    return _encode_sorted(value)
+
+
+def loads_stored(text: str) -> JSON:
+    """Return the value of a text that ``dumps`` wrote, lone surrogates included.
+
+    Raises:
+        ValueError: It is not JSON; NaN and Infinity are not either.
+    """
+    return _decode_stored(text)
+
+
+def escape_surrogates(text: str) -> str:
+    r"""Return ``text`` with lone surrogates written as ``\udXXX``, so that UTF-8 can hold it."""
+    return text if _is_utf8(text) else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _is_utf8(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _in_words(fault: Exception) -> str:
@@ -143,11 +213,8 @@ def _refuse_unusable(value: JSON, text: str) -> None:
     """Refuses what no file and no server can take; ``text`` tells what need not be looked for."""
     if text.count("{") + text.count("[") > DEPTH:
         _refuse_depth(value)
-    if not text.isascii() or "\\u" in text:
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise JSONError("a text holds half a character (a lone surrogate)") from None
+    if (not text.isascii() or "\\u" in text) and not _is_utf8(_encode_compact(value)):
+        raise JSONError("a text holds half a character (a lone surrogate)")
 
 
 def _refuse_depth(value: JSON) -> None:

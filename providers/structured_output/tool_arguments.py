@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orglab.providers.base import JSON
-from orglab.providers.structured_output.fault_words import type_name
 from orglab.providers.structured_output.relaxed_json import relaxed_value
 from orglab.providers.structured_output.strict_json import (
     BLANK,
@@ -14,7 +13,7 @@ from orglab.providers.structured_output.strict_json import (
     JSONError,
     loads,
 )
-from orglab.providers.structured_output.validation import checker_for
+from orglab.providers.structured_output.validation import checker_for, type_name
 
 __all__ = ["Arguments", "read_arguments"]
 

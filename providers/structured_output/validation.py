@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from typing import cast
 
 import regex
 from jsonschema import Draft202012Validator, SchemaError, ValidationError
+from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 from referencing import Registry
@@ -24,11 +26,11 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from orglab.providers.base import JSON
-from orglab.providers.structured_output.fault_words import fault_in_words
 from orglab.providers.structured_output.pattern_size import refuse_large
 from orglab.providers.structured_output.quick_check import Check, quick_check
+from orglab.providers.structured_output.strict_json import clip
 
-__all__ = ["SchemaChecker", "checker_for"]
+__all__ = ["SchemaChecker", "checker_for", "type_name"]
 
 _PATTERN_SECONDS = 0.5  # for all patterns of one check together
 _MOST_FAULTS = 1_000  # of one value; a long list may be wrong in every item
@@ -262,3 +264,141 @@ def _compile(pattern: str) -> None:
         regex.compile(pattern)
     except (regex.error, RecursionError) as fault:
         raise ValueError(f"the pattern {pattern!r} cannot be read: {fault}") from None
+
+
+# --- messages ---------------------------------------------------------------------------------
+
+_TYPE_NAMES = {
+    "object": "an object",
+    "array": "a list",
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+}
+_LONGEST_MESSAGE = 300
+
+
+def type_name(value: JSON) -> str:
+    """What kind of JSON value this is, in words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    kinds = {dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number"}
+    return kinds.get(type(value), type(value).__name__)
+
+
+def fault_in_words(error: ValidationError) -> str:
+    """The fault in one sentence of at most a few hundred characters."""
+    text = _sentence(best_match([error]) or error)
+    return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
+
+
+def _sentence(error: ValidationError) -> str:
+    return (
+        f"{_field_path(error)} {_KEYWORD_MESSAGES.get(str(error.validator), _other_words)(error)}"
+    )
+
+
+def _field_path(error: ValidationError) -> str:
+    path = ""
+    for step in error.absolute_path:
+        path += f"[{step}]" if isinstance(step, int) else f".{str(step)[:60]}"
+    return f"`{path.removeprefix('.')}`" if path else "the value"
+
+
+def _untyped(value: JSON) -> JSON:
+    return value
+
+
+def _type_words(error: ValidationError) -> str:
+    named = error.validator_value
+    names = [named] if isinstance(named, str) else list(_untyped(named))
+    wanted = " or ".join(_TYPE_NAMES.get(name, str(name)) for name in names)
+    return f"must be {wanted}, not {type_name(error.instance)}: {clip(error.instance)}"
+
+
+def _required_words(error: ValidationError) -> str:
+    present = _untyped(error.instance)
+    missing = [f"`{name}`" for name in _untyped(error.validator_value) if name not in present]
+    return f"lacks {', '.join(missing)}"
+
+
+def _unknown_words(error: ValidationError) -> str:
+    known = [str(name) for name in _untyped(error.schema).get("properties", {})]
+    extras = [str(name) for name in _untyped(error.instance) if name not in known]
+    texts = [f"`{name[:60]}`{_closest_name(name, known)}" for name in extras[:3]]
+    allowed = ", ".join(f"`{name}`" for name in known) or "none"
+    return f"has a field that is not allowed: {', '.join(texts)}; allowed: {allowed}"
+
+
+def _closest_name(name: str, known: list[str]) -> str:
+    lower = {each.lower(): each for each in known}
+    near = get_close_matches(name[:60].lower(), lower, n=1)
+    return f" (perhaps `{lower[near[0]]}`)" if near else ""
+
+
+def _enum_words(error: ValidationError) -> str:
+    allowed = ", ".join(clip(each) for each in _untyped(error.validator_value))
+    return f"must be one of {allowed}; not {clip(error.instance)}"
+
+
+def _const_words(error: ValidationError) -> str:
+    return f"must be {clip(error.validator_value)}, not {clip(error.instance)}"
+
+
+def _bound_words(words: str) -> Callable[[ValidationError], str]:
+    return lambda error: f"must be {words} {error.validator_value}, not {clip(error.instance)}"
+
+
+def _count_words(words: str, unit: str) -> Callable[[ValidationError], str]:
+    def say(error: ValidationError) -> str:
+        size = len(_untyped(error.instance))
+        return f"must have {words} {error.validator_value} {unit}, not {size}"
+
+    return say
+
+
+def _pattern_words(error: ValidationError) -> str:
+    if error.message.endswith("took too long"):
+        return f"cannot be checked: {error.message}"
+    return f"must match the pattern {clip(error.validator_value, 120)}, not {clip(error.instance)}"
+
+
+def _unique_words(_: ValidationError) -> str:
+    return "holds the same item twice; all must differ"
+
+
+def _branch_words(error: ValidationError) -> str:
+    """Every branch of a choice was refused: why each was, of the first few."""
+    inner = list(dict.fromkeys(_sentence(each) for each in error.context or ()))
+    shown = "; or ".join(inner[:3])
+    return f"fits none of the forms allowed: {shown}" if inner else "fits several forms, not one"
+
+
+def _other_words(error: ValidationError) -> str:
+    return f"does not fit: {error.message[:200]}"
+
+
+_KEYWORD_MESSAGES: dict[str, Callable[[ValidationError], str]] = {
+    "anyOf": _branch_words,
+    "oneOf": _branch_words,
+    "type": _type_words,
+    "required": _required_words,
+    "additionalProperties": _unknown_words,
+    "enum": _enum_words,
+    "const": _const_words,
+    "minimum": _bound_words("at least"),
+    "maximum": _bound_words("at most"),
+    "exclusiveMinimum": _bound_words("more than"),
+    "exclusiveMaximum": _bound_words("less than"),
+    "multipleOf": _bound_words("a multiple of"),
+    "minLength": _count_words("at least", "characters"),
+    "maxLength": _count_words("at most", "characters"),
+    "minItems": _count_words("at least", "items"),
+    "maxItems": _count_words("at most", "items"),
+    "pattern": _pattern_words,
+    "uniqueItems": _unique_words,
+}

@@ -10,8 +10,8 @@ from rich.rule import Rule
 from rich.text import Text
 
 from orglab.providers.base import JSON
+from orglab.providers.terminal_safety import one_line, visible
 from orglab.results.display.layout import Prefixed, barred, inline, prose, value_block
-from orglab.results.plain import one_line, visible
 from orglab.results.records import CallRecord, Event, Output, RunRecord, ToolCallRecord
 from orglab.results.store.journal.call_codec import position_key
 from orglab.results.store.journal.history import answering

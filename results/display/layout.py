@@ -11,8 +11,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps
-from orglab.results.plain import one_line, visible
+from orglab.providers.structured_output.strict_json import dumps
+from orglab.providers.terminal_safety import one_line, visible
 from orglab.results.usage.formatting import count
 
 __all__ = ["Prefixed", "barred", "inline", "prose", "value_block"]

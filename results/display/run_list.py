@@ -10,7 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.usage.cost_text import money_words
 from orglab.results.usage.formatting import count, dollars, seconds, unreal

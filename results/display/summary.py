@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import loads
-from orglab.results.plain import visible
+from orglab.providers.structured_output.strict_json import loads_stored
+from orglab.providers.terminal_safety import visible
 from orglab.results.report.experiment.plan_history import (
     current_numbers,
     current_runs,
@@ -266,7 +266,7 @@ class Summary:
         return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
 
     def as_json(self) -> dict[str, JSON]:
-        """Everything as plain data, for ``jsontext.dumps``."""
+        """Everything as plain data, for ``strict_json.dumps``."""
         return {
             "simulated": self.simulated,
             "groups": [group.as_json() for group in self.groups],
@@ -411,7 +411,7 @@ def _names(reader: Reader) -> dict[tuple[str, str, str], str]:
 
 def _arguments(evaluator: str, arguments: str) -> str:
     try:
-        known = loads(arguments)
+        known = loads_stored(arguments)
     except ValueError:
         return f"({evaluator})"
     if not isinstance(known, Mapping) or not known:

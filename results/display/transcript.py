@@ -14,10 +14,10 @@ from rich.rule import Rule
 from rich.text import Text
 
 from orglab.providers.base import JSON
+from orglab.providers.terminal_safety import visible
 from orglab.results.display.event_renderer import Teller
 from orglab.results.display.layout import inline, value_block
 from orglab.results.display.run_list import runs_table
-from orglab.results.plain import visible
 from orglab.results.records import RunRecord
 from orglab.results.usage.formatting import cost_of, count, seconds, simulated_note, tokens, unreal
 

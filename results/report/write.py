@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps
+from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.report.experiment.report import Report, report_of
 from orglab.results.report.experiment.transcripts import transcript_pages
 from orglab.results.report.page import Page

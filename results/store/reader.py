@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self, cast
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import loads
+from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.records import Event, RunRecord, RunStatus, Scale, Score
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.call_codec import position_key
@@ -221,7 +221,7 @@ class Reader:
         """The frozen normal form of a spec, or None where the study has no such spec."""
         self._settle()
         for row in self.rows("SELECT normal FROM specs WHERE hash=?", (spec_hash,)):
-            return loads(row["normal"])
+            return loads_stored(row["normal"])
         return None
 
     def runs(self, *, status: RunStatus | None = None, after: int = 0) -> Iterator[RunRow]:
@@ -296,7 +296,7 @@ class Reader:
 
     def _blob(self, name: str) -> JSON:
         rows = self.rows("SELECT text FROM blobs WHERE hash=?", (name,))
-        return loads(next(rows)["text"])
+        return loads_stored(next(rows)["text"])
 
     def blobs(self, names: Iterable[str]) -> dict[str, str]:
         """Stored texts by hash."""
@@ -378,7 +378,7 @@ def score_of_row(row: sqlite3.Row) -> Score:
         scale=scale,
         reason=row["reason"],
         passed=None if row["passed"] is None else bool(row["passed"]),
-        detail=loads(row["detail"]),
+        detail=loads_stored(row["detail"]),
     )
 
 

@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import digest, dumps, loads, plain_text
+from orglab.providers.structured_output.strict_json import dumps, escape_surrogates, loads_stored
+from orglab.results.store.run_id import text_digest
 
 __all__ = ["KeptCall", "KeptCalls", "kept_calls_file", "read_kept_calls"]
 
@@ -84,7 +85,7 @@ class KeptCalls:
             tell: Is told in words what goes wrong with the file.
         """
         self.file = file
-        self._version, self._study, self._tell = version, plain_text(study), tell
+        self._version, self._study, self._tell = version, escape_surrogates(study), tell
         self._connection: sqlite3.Connection | None = None
         self._ended = False
 
@@ -99,7 +100,7 @@ class KeptCalls:
             if row is None:
                 return None
             asked = _request(self._ready(), row)
-            body = dict(loads(row["reply"]))
+            body = dict(loads_stored(row["reply"]))
         except _Ended:
             return None
         except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
@@ -114,12 +115,16 @@ class KeptCalls:
         """Keeps a call whose answer is durable in its study; the first of an identity stays."""
         request = body["request"]
         try:
-            blobs = [(digest(text), text) for text in map(dumps, request["messages"])]
+            blobs = [(text_digest(text), text) for text in map(dumps, request["messages"])]
             rest = {name: value for name, value in request.items() if name != "messages"}
             reply = {name: value for name, value in body.items() if name != "request"}
             row = (
-                *(identity, self._version, self._study, _now(), plain_text(body["role"])),
-                *(plain_text(request["provider"]), plain_text(request["model"]), dumps(rest)),
+                *(identity, self._version, self._study, _now(), escape_surrogates(body["role"])),
+                *(
+                    escape_surrogates(request["provider"]),
+                    escape_surrogates(request["model"]),
+                    dumps(rest),
+                ),
                 *(dumps([name for name, _ in blobs]), dumps(reply)),
             )
             self._write(blobs, row)
@@ -214,12 +219,12 @@ def _request(connection: sqlite3.Connection, row: sqlite3.Row) -> dict[str, JSON
         ValueError: A text is no strict JSON.
     """
     messages = []
-    for name in loads(row["messages"]):
+    for name in loads_stored(row["messages"]):
         found = connection.execute("SELECT text FROM blobs WHERE hash=?", (name,)).fetchone()
         if found is None:
             raise KeyError(f"the message {name} is missing")
-        messages.append(loads(found[0]))
-    return {**loads(row["request"]), "messages": messages}
+        messages.append(loads_stored(found[0]))
+    return {**loads_stored(row["request"]), "messages": messages}
 
 
 def _open(file: Path) -> sqlite3.Connection:

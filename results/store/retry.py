@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Sequence
 
-from orglab.results.jsontext import dumps, loads
+from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.records import Event
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import Entry
@@ -110,7 +110,7 @@ def reopen(
     """
     run, retries = row["run"], row["retries"] + 1
     where = failing_positions(entries, events) if positions is None else positions
-    failures = [*loads(row["failures"]), row["reason"]]
+    failures = [*loads_stored(row["failures"]), row["reason"]]
     cut = _failure(events)
     try:
         connection.execute("BEGIN IMMEDIATE")

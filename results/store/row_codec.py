@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps, loads, plain_text
+from orglab.providers.structured_output.strict_json import dumps, escape_surrogates, loads_stored
 from orglab.results.records import Event
 from orglab.results.store.group_commit import Row
 from orglab.results.store.journal.journal import Entry
@@ -76,7 +76,7 @@ def _number(value: JSON, name: str) -> float:
 def _text(value: JSON, name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a text, not {value!r}")
-    return plain_text(value)
+    return escape_surrogates(value)
 
 
 def event_row(run: int, event: Event) -> Row:
@@ -91,7 +91,7 @@ def event_row(run: int, event: Event) -> Row:
 def event_of_row(row: Row) -> Event:
     """The event of ``(seq, tick, kind, body)``."""
     seq, tick, kind, body = row
-    return Event(seq=seq, tick=tick, kind=kind, body=loads(body))
+    return Event(seq=seq, tick=tick, kind=kind, body=loads_stored(body))
 
 
 def entry_row(run: int, entry: Entry, keep: BlobKeeper) -> tuple[str, Row]:
@@ -184,7 +184,7 @@ def entry_of_row(table: str, row: sqlite3.Row, texts: Texts) -> Entry:
 
 
 def _decision_body(row: sqlite3.Row, _: Texts) -> dict[str, JSON]:
-    return dict(loads(row["body"]))
+    return dict(loads_stored(row["body"]))
 
 
 def _call_body(row: sqlite3.Row, texts: Texts) -> dict[str, JSON]:
@@ -206,7 +206,7 @@ def _call_body(row: sqlite3.Row, texts: Texts) -> dict[str, JSON]:
         "model": row["served"],
         "usage": {name: row[column] for name, column in zip(_TOKENS, usage, strict=True)},
         "simulated": bool(row["simulated"]),
-        **loads(row["reply"]),
+        **loads_stored(row["reply"]),
     }
 
 
@@ -215,22 +215,22 @@ def _request(row: sqlite3.Row, texts: Texts) -> dict[str, JSON]:
     return {
         "provider": row["provider"],
         "model": row["model"],
-        "params": loads(row["params"]),
+        "params": loads_stored(row["params"]),
         "seed": row["seed"],
-        "messages": [loads(texts[name]) for name in loads(row["messages"])],
-        "tools": loads(texts[tools]) if tools else [],
-        "schema": loads(texts[schema]) if schema else None,
+        "messages": [loads_stored(texts[name]) for name in loads_stored(row["messages"])],
+        "tools": loads_stored(texts[tools]) if tools else [],
+        "schema": loads_stored(texts[schema]) if schema else None,
     }
 
 
 def _tool_body(row: sqlite3.Row, _: Texts) -> dict[str, JSON]:
     return {
         **{name: row[name] for name in ("copy", "role", "visit", "tool", "refused", "seconds")},
-        "arguments": loads(row["arguments"]),
-        "result": loads(row["result"]),
+        "arguments": loads_stored(row["arguments"]),
+        "result": loads_stored(row["result"]),
         "error": bool(row["error"]),
         "prompt": bool(row["prompt"]),
-        **loads(row["more"]),
+        **loads_stored(row["more"]),
     }
 
 
@@ -238,6 +238,6 @@ def blob_hashes(rows: Iterator[sqlite3.Row]) -> set[str]:
     """The hashes of every blob that rows of ``calls`` need."""
     found: set[str] = set()
     for row in rows:
-        found.update(loads(row["messages"]))
+        found.update(loads_stored(row["messages"]))
         found.update(name for name in (row["tools"], row["schema"]) if name)
     return found

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import hashlib
 
-__all__ = ["parts_digest", "run_id"]
+__all__ = ["parts_digest", "run_id", "text_digest"]
 
 
 def parts_digest(*parts: str) -> str:
     """A hex digest of texts, each set off from the next by its length."""
     text = "".join([f"{len(part)}:{part}" for part in parts])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def text_digest(text: str) -> str:
+    """Return the name of a stored text: BLAKE2b of its UTF-8, 16 bytes, as 32 hex digits."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def run_id(spec: str, unit: str, content: str, replicate: int, seed: int, arm: str) -> str:

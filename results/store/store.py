@@ -18,7 +18,7 @@ from typing import Literal, get_args
 from orglab.providers.base import JSON
 from orglab.providers.client.request_queue import LimitChange
 from orglab.providers.registry import Group, plugin_names, plugin_version
-from orglab.results.jsontext import digest, dumps, plain_text
+from orglab.providers.structured_output.strict_json import dumps, escape_surrogates
 from orglab.results.records import RunStatus, Score
 from orglab.results.store.group_commit import GroupCommit, Row, StoreError
 from orglab.results.store.journal.call_codec import is_answer
@@ -28,6 +28,7 @@ from orglab.results.store.reader import Reader, check_format, study_file
 from orglab.results.store.rename_arms import Renaming, rename_arms
 from orglab.results.store.retry import failed_judges, put_judges_aside, reopen
 from orglab.results.store.row_codec import blob_hashes, entry_of_row
+from orglab.results.store.run_id import text_digest
 from orglab.results.store.schema import APPLICATION, DDL, FORMAT
 
 __all__ = ["Store", "StoreError", "StudyLocked", "versions"]
@@ -119,7 +120,7 @@ class Store(Reader):
             StoreError: An earlier commit failed.
         """
         text = dumps(value)
-        name = digest(text)
+        name = text_digest(text)
         if name in self._known:
             del self._known[name]  # to stand last again
         else:
@@ -136,7 +137,7 @@ class Store(Reader):
     def add_limit_change(self, change: LimitChange) -> None:
         """Keeps how the limit of an account changed; durable with the next commit."""
         at = datetime.fromtimestamp(change.at, UTC)
-        texts = (plain_text(change.account), change.limit, plain_text(change.why))
+        texts = (escape_surrogates(change.account), change.limit, escape_surrogates(change.why))
         self.commits.add("limit", [(self.session, _iso(at), *texts)])
 
     def open_run(
@@ -163,12 +164,20 @@ class Store(Reader):
         known = next(self.rows(sql, (run_id,)), None)
         if known is None:
             keep = self.keep_blob
-            head = (run_id, plain_text(arm), plain_text(unit), replicate, seed, spec_hash, order)
+            head = (
+                run_id,
+                escape_surrogates(arm),
+                escape_surrogates(unit),
+                replicate,
+                seed,
+                spec_hash,
+                order,
+            )
             row = (self._next_run, *head, keep(inputs), keep(extra), "running", _now())
             self.commits.add("run", [row])
             journal = self._journal(self._next_run, run_id, "running", Earlier())
             self._next_run += 1
-        elif (known["spec"], known["unit"]) != (spec_hash, plain_text(unit)):
+        elif (known["spec"], known["unit"]) != (spec_hash, escape_surrogates(unit)):
             raise StoreError(
                 f"run {run_id} is known in {self.path} with spec {known['spec']} and unit "
                 f"{known['unit']!r}, not {spec_hash} and {unit!r}"
@@ -261,7 +270,7 @@ class Store(Reader):
             raise StoreError(f"run {run_id} is not open")
         tally = journal.tally
         row = (
-            *(status, plain_text(reason), answer, last),
+            *(status, escape_surrogates(reason), answer, last),
             *(tally.turns, tally.loops, tally.forced, tally.calls, tally.tool_calls),
             *(tally.tokens_input, tally.tokens_output),
             *(tally.cost_usd, tally.priced_usd, tally.unpriced),
@@ -335,7 +344,7 @@ class Store(Reader):
         run = journal.run if journal else self._run(run_id)["run"]
         key = (run, evaluator, arguments_key)
         rows: list[tuple[str, Row]] = [("unscore", key)]
-        rows.append(("evaluation", (*key, error and plain_text(error))))
+        rows.append(("evaluation", (*key, error and escape_surrogates(error))))
         rows += [("score", (*key, *_score_row(score))) for score in scores]
         await self.commits.write(rows)
 
@@ -345,10 +354,10 @@ def _score_row(score: Score) -> Row:
     if isinstance(value, float | int) and not math.isfinite(value):
         value, reason = None, f"the evaluator gave {score.value}. {reason}".rstrip()
     number = None if value is None or isinstance(value, str) else float(value)
-    label = plain_text(value) if isinstance(value, str) else None
+    label = escape_surrogates(value) if isinstance(value, str) else None
     passed = score.passed
-    texts = (plain_text(reason), dumps(score.detail))
-    return (plain_text(score.name), score.scale, number, label, passed, *texts)
+    texts = (escape_surrogates(reason), dumps(score.detail))
+    return (escape_surrogates(score.name), score.scale, number, label, passed, *texts)
 
 
 def _now() -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps, plain_text
+from orglab.providers.structured_output.strict_json import dumps, escape_surrogates
 from orglab.results.store.reader import Reader
 from orglab.results.tables.sweep_table import sweep_rows
 from orglab.results.tables.tables import TABLES, Column, rows
@@ -98,7 +98,7 @@ def _cell(value: JSON, column: Column) -> str:
         return guarded(dumps(value))
     if value is None:
         return ""
-    return guarded(plain_text(value)) if isinstance(value, str) else dumps(value)
+    return guarded(escape_surrogates(value)) if isinstance(value, str) else dumps(value)
 
 
 def _write_jsonl(path: Path, columns: Sequence[Column], found: Iterable[Sequence[JSON]]) -> None:

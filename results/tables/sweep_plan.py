@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import loads
+from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.report.experiment.plan_history import FrozenPlan
 from orglab.results.store.reader import Reader
 
@@ -162,7 +162,7 @@ def sweep_plans(reader: Reader) -> list[SweepPlan]:
     """The plans of a sweep in the order in which they were frozen; [] for other studies."""
     sql = "SELECT hash, added, normal FROM specs WHERE kind='sweep' ORDER BY added, hash"
     return [
-        SweepPlan(hash=row["hash"], added=row["added"], normal=loads(row["normal"]))
+        SweepPlan(hash=row["hash"], added=row["added"], normal=loads_stored(row["normal"]))
         for row in reader.rows(sql)
     ]
 
@@ -172,7 +172,7 @@ def sweep_plan(reader: Reader) -> SweepPlan | None:
     sql = """SELECT hash, added, normal FROM specs WHERE kind='sweep'
              ORDER BY added DESC, hash DESC LIMIT 1"""
     for row in reader.rows(sql):
-        return SweepPlan(hash=row["hash"], added=row["added"], normal=loads(row["normal"]))
+        return SweepPlan(hash=row["hash"], added=row["added"], normal=loads_stored(row["normal"]))
     return None
 
 

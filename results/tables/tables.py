@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import loads, plain_text
+from orglab.providers.structured_output.strict_json import escape_surrogates, loads_stored
 from orglab.results.store.journal.history import answering, outputs_of, verdicts_of
 from orglab.results.store.reader import Reader, RunRow
 
@@ -126,7 +126,7 @@ def _outputs(reader: Reader) -> Iterator[Row]:
                 *_of_run(row),
                 *(output.id, output.role, output.copy, output.visit, output.tick, output.fate),
                 *(output.forced, output.unreviewed, output.id in answers),
-                *(plain_text(output.text), output.value),
+                *(escape_surrogates(output.text), output.value),
             )
 
 
@@ -155,10 +155,16 @@ def _calls(reader: Reader) -> Iterator[Row]:
     sql = ", ".join(f"t.{name}" for name in names)
     kinds = {column.name: column.kind for column in TABLES["calls"]}
     for row in _from_sql(reader, "calls", f"{sql}, t.reply", "WHERE superseded=0"):
-        reply = loads(row["reply"])
+        reply = loads_stored(row["reply"])
         text, reasoning = reply.pop("text", ""), reply.pop("reasoning", "")
         values = [_typed(row[name], kinds[name]) for name in names]
-        yield (*tuple(row)[:4], *values, plain_text(text), plain_text(reasoning), reply)
+        yield (
+            *tuple(row)[:4],
+            *values,
+            escape_surrogates(text),
+            escape_surrogates(reasoning),
+            reply,
+        )
 
 
 def _plain_table(table: str, where: str = "") -> Callable[[Reader], Iterator[Row]]:
@@ -183,11 +189,11 @@ def _typed(value: JSON, kind: Kind) -> JSON:
         return None
     if kind == "boolean":
         return bool(value)
-    return loads(value) if kind == "json" else value
+    return loads_stored(value) if kind == "json" else value
 
 
 def _clean(value: JSON) -> JSON:
-    return plain_text(value) if isinstance(value, str) else value
+    return escape_surrogates(value) if isinstance(value, str) else value
 
 
 _MAKERS: Mapping[str, Callable[[Reader], Iterator[Row]]] = {

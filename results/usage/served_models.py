@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from orglab.providers.base import JSON
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 from orglab.results.usage.formatting import count
 
 __all__ = ["Drift", "Version", "drift_words", "drifts"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import loads
+from orglab.providers.structured_output.strict_json import loads_stored
 
 __all__ = ["ANSWERED", "CutCall", "Spending", "spending", "was_answered"]
 
@@ -131,7 +131,7 @@ def _of_call(study: _Rows, run: int, position: str, kept: int) -> Iterator[CutCa
     rows = list(study.rows(sql, (run, position)))
     if not rows:  # attempts of a run that the study does not hold
         return
-    requests = _lost([(bool(row["again"]), loads(row["what"])) for row in rows], kept)
+    requests = _lost([(bool(row["again"]), loads_stored(row["what"])) for row in rows], kept)
     if not requests:
         return
     reserved = [what["reserved"] for what in requests]

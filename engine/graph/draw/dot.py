@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge, DiagramNode
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 
 __all__ = ["dot_text"]
 

@@ -6,18 +6,17 @@ parts, so that a message is hashed once however often it is sent again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orglab.providers.base import JSON, Message
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.run_id import parts_digest
 
 digest = parts_digest
 
 __all__ = [
     "CallCounter",
-    "canonical",
     "digest",
     "draw",
     "message_digest",
@@ -28,13 +27,6 @@ __all__ = [
 
 KEY_VERSION = "1"
 """Changes when the identity's parts do, so that stored calls of another meaning never match."""
-
-
-def canonical(value: JSON) -> str:
-    """Canonical JSON: sorted keys, no spaces, strict."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
 
 
 def message_digest(message: Message) -> str:

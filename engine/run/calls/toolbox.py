@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from orglab.engine.graph.templates.templates import compiled
-from orglab.engine.run.calls.call_key import canonical, digest
+from orglab.engine.run.calls.call_key import digest
 from orglab.engine.spec.model import ToolUse
 from orglab.engine.spec.validate.tool_sources import ARGUMENTS
 from orglab.engine.tools.factory import make
 from orglab.engine.tools.source_pool import Sources
 from orglab.providers.base import JSON, Tool, ToolCall, ToolDefinition, ToolError
 from orglab.providers.structured_output.parse import read_arguments
+from orglab.providers.structured_output.strict_json import canonical
 
 __all__ = ["ToolAnswer", "Toolbox", "rendered_settings"]
 

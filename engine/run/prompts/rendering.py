@@ -14,11 +14,11 @@ from typing import TypeAlias
 from jinja2 import TemplateError
 
 from orglab.engine.graph.templates.templates import compiled, references
-from orglab.engine.run.calls.call_key import canonical
 from orglab.engine.run.calls.toolbox import rendered_settings
 from orglab.engine.run.errors import TurnFailed
 from orglab.engine.spec.model import Role, Topology
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 
 __all__ = ["Prompter", "RenderFailed", "ToolGate"]
 

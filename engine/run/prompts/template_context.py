@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orglab.engine.run.blackboard import NOTHING, Board, Directive, Entries, Entry
-from orglab.engine.run.calls.call_key import canonical
 from orglab.engine.run.replicas import Copies, Copy
 from orglab.engine.run.routing import InboxItem
 from orglab.engine.spec.model import AuthorityLink
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.records import Output, Verdict
 
 __all__ = ["PastVerdict", "ReviewSight", "past_verdict", "review_variables", "turn_variables"]

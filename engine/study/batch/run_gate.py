@@ -9,8 +9,7 @@ from typing import Any
 
 from orglab.engine.run.errors import OF_ACCOUNTS
 from orglab.engine.study.batch.budget import Budget, BudgetReached
-from orglab.providers.base import JSON
-from orglab.providers.interrupted import Interrupted
+from orglab.providers.base import JSON, Interrupted
 from orglab.results.records import Event
 from orglab.results.store.journal.journal import Entry, Journal
 

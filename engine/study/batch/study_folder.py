@@ -9,7 +9,7 @@ from typing import Any
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
-from orglab.engine.run.calls.call_key import canonical, digest
+from orglab.engine.run.calls.call_key import digest
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.preflight import evaluator_problems
@@ -20,6 +20,7 @@ from orglab.engine.study.experiment.diff import differences
 from orglab.engine.study.experiment.load import Experiment
 from orglab.engine.study.experiment.tool_drift import changed_tools
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.store import Store
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from orglab.engine.run.calls.call_key import canonical
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.checks import EvaluationContext, make_evaluator
 from orglab.engine.run.engine import Unit, resolver
@@ -14,6 +13,7 @@ from orglab.engine.study.evaluate.judging import Judging
 from orglab.evaluators.base import Evaluator
 from orglab.evaluators.evaluate import evaluate_run
 from orglab.providers.registry import load_plugin
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.store import Store
 
 __all__ = ["Measurer"]

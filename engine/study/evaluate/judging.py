@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from orglab.engine.run.calls.call_key import CallCounter, canonical, digest
+from orglab.engine.run.calls.call_key import CallCounter, digest
 from orglab.engine.run.calls.model_registry import Desks, Seat
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.errors import TurnFailed
@@ -22,6 +22,7 @@ from orglab.engine.study.batch.budget import Budget
 from orglab.engine.study.batch.run_gate import Gate
 from orglab.evaluators.base import EvaluationError
 from orglab.providers.base import JSON, Message
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.store import Store
 
 __all__ = ["Asker", "Judging"]

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.calls.call_key import canonical, digest
+from orglab.engine.run.calls.call_key import digest
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.units import unit_content
 from orglab.engine.study.experiment.declarations import Contrast
 from orglab.engine.study.experiment.diff import Difference, differences, undeclared
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.word_diff import changed_words
 
 __all__ = ["Experiment", "UndeclaredDifference", "guard", "tested"]

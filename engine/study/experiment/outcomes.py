@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from orglab.engine.run.calls.call_key import canonical
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.model import EvaluatorUse
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 
 __all__ = ["outcome_problems"]
 

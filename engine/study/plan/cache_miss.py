@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orglab.engine.run.calls.call_key import canonical
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.records import CallRecord, RunRecord
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, study_file

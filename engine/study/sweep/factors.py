@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from orglab.engine.run.calls.call_key import canonical, digest
+from orglab.engine.run.calls.call_key import digest
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 
 __all__ = ["Factor", "Level", "Range", "factors_of", "level_problems", "number_text"]
 

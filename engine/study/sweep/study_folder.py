@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from orglab.engine.run.calls.call_key import canonical, digest
+from orglab.engine.run.calls.call_key import digest
 from orglab.engine.study.batch.runner import Arm, Batch
 from orglab.engine.study.sweep.sweep import Sweep
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.rename_arms import Renaming
 from orglab.results.store.store import Store

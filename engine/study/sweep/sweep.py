@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.calls.call_key import canonical, digest
+from orglab.engine.run.calls.call_key import digest
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.units import unit_content
 from orglab.engine.study.experiment.experiment import Experiment
 from orglab.engine.study.sweep.designs import Point
 from orglab.engine.study.sweep.factors import Factor
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import canonical
 
 __all__ = ["Cell", "Sweep", "differing", "point_name"]
 

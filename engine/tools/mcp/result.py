@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from orglab.engine.tools.bounded_json import bounded, json_text, strict
+from orglab.engine.tools.bounded_json import bounded, strict
 from orglab.providers.base import JSON, ToolError
+from orglab.providers.structured_output.strict_json import spaced
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -67,7 +68,7 @@ def _part(content: Any) -> JSON:  # noqa: ANN401 - a union of the SDK, told apar
 def fitted(value: object, characters: int) -> JSON:
     """``value`` as strict JSON of at most ``characters``; what was cut is said in it."""
     plain = strict(value)
-    if len(json_text(plain)) <= characters:
+    if len(spaced(plain)) <= characters:
         return plain
     whole = plain if isinstance(plain, dict) else {"result": plain}
     return bounded(whole, characters, (characters * 3 // 4, *_SHORT))

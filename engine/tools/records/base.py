@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orglab.engine.tools.bounded_json import CHARACTERS, bounded, json_text, strict
+from orglab.engine.tools.bounded_json import CHARACTERS, bounded, strict
 from orglab.engine.tools.records.store import RecordStore, load_store
 from orglab.engine.tools.table.readers import TableError
 from orglab.providers.base import JSON, Tool, ToolError
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["RecordsTool"]
 
@@ -67,7 +68,7 @@ class RecordsTool(Tool):
 
     def allowed(self, store: RecordStore) -> Sequence[bool] | None:
         """Which records the tool may see; None: all."""
-        key = ("where", json_text(strict(self.where)))
+        key = ("where", spaced(strict(self.where)))
         return store.once(key, lambda: store.where(self.where))
 
     def shown(self, record: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from orglab.engine.spec.messages import nearest
-from orglab.engine.tools.bounded_json import json_text
 from orglab.engine.tools.records.base import RecordsTool
 from orglab.engine.tools.records.store import RecordStore
 from orglab.engine.tools.table.base import arguments_schema, optional_text
 from orglab.engine.tools.table.readers import TableError
 from orglab.providers.base import JSON, ToolError
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["GetRecord"]
 
@@ -57,7 +57,7 @@ def _places(store: RecordStore, field: str) -> dict[str, int]:
         value = record.get(field)
         if value is None or isinstance(value, list | dict | bool):
             raise TableError(f"line {line}: `{field}` must be a text or a number, the record's id")
-        key = value.strip() if isinstance(value, str) else json_text(value)
+        key = value.strip() if isinstance(value, str) else spaced(value)
         if key in places:
             first = store.lines[places[key]]
             raise TableError(f"lines {first} and {line} have one id, `{key}`: set another `id:`")

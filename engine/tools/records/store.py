@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from orglab.engine.spec.messages import nearest
-from orglab.engine.tools.bounded_json import json_text
 from orglab.engine.tools.records.bm25 import Index
 from orglab.engine.tools.table.readers import TableError, decode
 from orglab.engine.tools.table.records_file import json_objects
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["Passage", "RecordStore", "load_store", "same", "texts_of"]
 
@@ -98,14 +98,14 @@ class RecordStore:
 def same(value: JSON, wanted: JSON) -> bool:
     """The two are equal; a text may stand for a number, since templates give text."""
     if isinstance(value, bool) or isinstance(wanted, bool) or value is None or wanted is None:
-        return value is wanted or (isinstance(wanted, str) and json_text(value) == wanted)
+        return value is wanted or (isinstance(wanted, str) and spaced(value) == wanted)
     if isinstance(value, str) is not isinstance(wanted, str):
         return _number_text(value) == _number_text(wanted)
     return bool(value == wanted)
 
 
 def _number_text(value: JSON) -> str:
-    return value.strip() if isinstance(value, str) else json_text(value)
+    return value.strip() if isinstance(value, str) else spaced(value)
 
 
 def texts_of(record: Mapping[str, JSON], fields: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -123,7 +123,7 @@ def _texts(value: JSON, place: str) -> Iterator[tuple[str, str]]:
         for one in value:
             yield from _texts(one, place)
     elif value is not None:
-        yield place, value if isinstance(value, str) else json_text(value)
+        yield place, value if isinstance(value, str) else spaced(value)
 
 
 _stores: OrderedDict[Path, tuple[object, RecordStore]] = OrderedDict()

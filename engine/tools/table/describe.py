@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from orglab.engine.tools.bounded_json import finite_rows, json_text
+from orglab.engine.tools.bounded_json import finite_rows
 from orglab.engine.tools.table.aggregates import Number, finite, mean, quantile, std
 from orglab.engine.tools.table.base import TableTool, arguments_schema, integer, optional_text
 from orglab.engine.tools.table.column_types import Column, Value
 from orglab.engine.tools.table.table import Table
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["Describe", "GetSchema", "Head"]
 
@@ -45,7 +46,7 @@ class GetSchema(TableTool):
 
     def fit(self, result: dict[str, JSON]) -> dict[str, JSON]:
         """A table too wide to show in full keeps the name and the type of every column."""
-        if len(json_text(result)) <= self.characters:
+        if len(spaced(result)) <= self.characters:
             return result
         columns = [{"name": one["name"], "type": one["type"]} for one in result["columns"]]
         left_out = ["details are left out, the table is wide: call `describe` for one column"]

@@ -9,9 +9,10 @@ from typing import Any
 
 import duckdb
 
-from orglab.engine.tools.bounded_json import json_text, strict
+from orglab.engine.tools.bounded_json import strict
 from orglab.engine.tools.table.readers import Rows, TableError, distinct_names
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["json_objects", "jsonl_rows", "parquet_rows"]
 
@@ -65,7 +66,7 @@ def _no_constant(name: str) -> None:
 
 
 def _cell(value: JSON) -> JSON:
-    return json_text(strict(value)) if isinstance(value, list | dict) else value
+    return spaced(strict(value)) if isinstance(value, list | dict) else value
 
 
 def parquet_rows(path: Path) -> Rows:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from orglab.results.jsontext import loads
+from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.report.experiment.data import Tables
 from orglab.results.store.journal.history import use_of
 from orglab.results.store.reader import Reader
@@ -112,7 +112,7 @@ def read_hedges(reader: Reader, tables: Tables) -> Mapping[str, Mapping[str, Hed
         if run is None or run.status != "completed":
             continue
         counts = found.setdefault(row["arguments"], {}).setdefault(run.arm, HedgeCounts())
-        detail = loads(row["detail"])
+        detail = loads_stored(row["detail"])
         counts.runs += 1
         counts.words += detail["words"]
         counts.terms.update(detail["by_term"])

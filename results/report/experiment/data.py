@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pandas as pd
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import loads
+from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.report.experiment.plan_history import FrozenPlan, current_runs, planned_keys
 from orglab.results.report.experiment.scores import Scored, ValueRow, read_scored
 from orglab.results.store.reader import Reader, RunRow
@@ -177,7 +177,7 @@ def _models(reader: Reader) -> dict[int, dict[str, JSON]]:
 
 
 def _drawn(body: str) -> Mapping[str, JSON]:
-    models = loads(body).get("models")
+    models = loads_stored(body).get("models")
     return models if isinstance(models, Mapping) else {}
 
 
@@ -185,7 +185,7 @@ def _units(reader: Reader) -> dict[int, dict[str, JSON]]:
     """By run: the columns of its unit that hold one value."""
     rows = list(reader.rows("SELECT run, inputs, extra FROM runs"))
     names = {row[column] for row in rows for column in ("inputs", "extra")}
-    texts = {name: loads(text) for name, text in reader.blobs(sorted(names)).items()}
+    texts = {name: loads_stored(text) for name, text in reader.blobs(sorted(names)).items()}
     return {
         row["run"]: {
             str(name): value

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps, loads
+from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.store.run_id import run_id
@@ -98,7 +98,7 @@ def frozen_plans(reader: Reader) -> list[FrozenPlan]:
     """
     sql = "SELECT hash, added, normal FROM specs WHERE kind='experiment' ORDER BY added, hash"
     plans = [
-        FrozenPlan(hash=row["hash"], added=row["added"], normal=loads(row["normal"]))
+        FrozenPlan(hash=row["hash"], added=row["added"], normal=loads_stored(row["normal"]))
         for row in reader.rows(sql)
     ]
     if not plans:
@@ -169,7 +169,7 @@ def _planned_ids(plan: FrozenPlan, keys: Sequence[Key]) -> dict[Key, str] | None
 def comparisons(reader: Reader) -> dict[str, Mapping[str, JSON]]:
     """How the arms of each contrast (``arm - reference``) differ: the latest frozen comparison."""
     sql = "SELECT name, normal FROM specs WHERE kind='comparison' ORDER BY added, hash"
-    return {row["name"]: loads(row["normal"]) for row in reader.rows(sql)}
+    return {row["name"]: loads_stored(row["normal"]) for row in reader.rows(sql)}
 
 
 def plan_changes(reader: Reader, plans: Sequence[FrozenPlan]) -> list[PlanChange]:
@@ -202,7 +202,7 @@ def undeclared_evaluators(reader: Reader, plan: FrozenPlan) -> list[str]:
 
 def _parsed(arguments: str) -> JSON:
     try:
-        return loads(arguments)
+        return loads_stored(arguments)
     except ValueError:
         return arguments
 

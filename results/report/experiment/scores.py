@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import NamedTuple, TypeAlias
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import loads
+from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.store.reader import Reader
 
 __all__ = ["DraftScore", "Scored", "ValueRow", "read_scored"]
@@ -132,7 +132,7 @@ class _Reading:
         self._scales.setdefault(key, {})[name] = row["scale"]
         if plain == "judge_panel.same_model":
             self.same_model += bool(row["value"])
-        verdicts = loads(row["detail"]).get("verdicts") if row["detail"] else None
+        verdicts = loads_stored(row["detail"]).get("verdicts") if row["detail"] else None
         if verdicts:
             self.values += self._verdicts(row, name, verdicts)
         else:
@@ -162,7 +162,7 @@ class _Reading:
             yield ValueRow(row["run"], name, judge, value, row["scale"], reason)
 
     def _draft(self, row: Mapping[str, JSON], match: re.Match[str]) -> None:
-        output = loads(row["detail"]).get("output", "") if row["detail"] else ""
+        output = loads_stored(row["detail"]).get("output", "") if row["detail"] else ""
         role = _argument(row["arguments"], "role") or str(output).partition("@")[0]
         self.drafts.append(
             DraftScore(row["run"], role, int(match["number"]), match["measure"], row["value"])
@@ -171,7 +171,7 @@ class _Reading:
 
 def _argument(arguments: str, name: str) -> str:
     try:
-        known = loads(arguments)
+        known = loads_stored(arguments)
     except ValueError:
         return ""
     return str(known.get(name) or "") if isinstance(known, Mapping) else ""

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 
 __all__ = [
     "COLOURS",

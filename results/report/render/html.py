@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from orglab.providers.base import JSON
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 from orglab.results.report.page import Page
 from orglab.results.report.render.blocks import Drawing, Figure
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from orglab.results.plain import visible
+from orglab.providers.terminal_safety import visible
 from orglab.results.report.page import Page
 from orglab.results.report.render.blocks import (
     Block,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps
+from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.records import Event, RunStatus
 from orglab.results.store.group_commit import GroupCommit, Row
 from orglab.results.store.journal.history import use_of

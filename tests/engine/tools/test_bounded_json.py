@@ -11,7 +11,7 @@ from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.engine.tools.bounded_json import bounded, json_text, strict, tidy
+from orglab.engine.tools.bounded_json import bounded, strict, tidy
 from orglab.engine.tools.table.base import TableTool
 from orglab.engine.tools.table.correlate import Correlate
 from orglab.engine.tools.table.describe import Describe, GetSchema, Head
@@ -19,6 +19,7 @@ from orglab.engine.tools.table.group_counts import GroupBy, Histogram, ValueCoun
 from orglab.engine.tools.table.measure import MEASURES, Measure
 from orglab.engine.tools.table.query import Query
 from orglab.providers.base import JSON, ToolError
+from orglab.providers.structured_output.strict_json import spaced
 
 Ask = Callable[..., JSON]
 
@@ -98,7 +99,7 @@ def test_strict(value: object, plain: JSON) -> None:
     """Each kind of value has one plain form."""
     found = strict(value)
     assert found == plain
-    assert json.loads(json_text(found)) == plain
+    assert json.loads(spaced(found)) == plain
 
 
 def test_tidy_takes_the_noise_away() -> None:
@@ -121,7 +122,7 @@ def test_long_texts_are_cut_and_it_is_said() -> None:
 def test_long_lists_are_cut_and_it_is_said() -> None:
     """`cut` counts the items left out, so that nobody takes a part for the whole."""
     found = bounded({"rows": [[one, "text"] for one in range(5000)]}, 1000)
-    assert len(json_text(found)) <= 1000
+    assert len(spaced(found)) <= 1000
     assert len(found["rows"]) + found["cut"]["rows"] == 5000
     assert len(found["rows"]) > 20
 
@@ -138,4 +139,4 @@ json_values = st.recursive(
 @given(st.dictionaries(st.sampled_from("abcdef"), json_values, max_size=6), st.integers(200, 600))
 def test_bounded_is_bounded(value: dict[str, JSON], characters: int) -> None:
     """Whatever the result, it fits, and ends."""
-    assert len(json_text(bounded(value, characters))) <= characters
+    assert len(spaced(bounded(value, characters))) <= characters

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.providers.client.bucket import Bucket
+from orglab.providers.client.rate_limit import TokenBucket
 
 
 @given(
@@ -15,7 +15,7 @@ from orglab.providers.client.bucket import Bucket
 )
 def test_no_minute_sees_more_than_the_rate(rate: int, arrivals: list[float]) -> None:
     """However calls come, no minute holds more of them than the rate."""
-    bucket, now, sent = Bucket(rate, 0.0), 0.0, list[float]()
+    bucket, now, sent = TokenBucket(rate, 0.0), 0.0, list[float]()
     for gap in arrivals:
         now += gap
         for _ in range(8):
@@ -28,7 +28,7 @@ def test_no_minute_sees_more_than_the_rate(rate: int, arrivals: list[float]) -> 
 
 def test_evenly() -> None:
     """Sixty a minute is one a second."""
-    bucket = Bucket(60, 0.0)
+    bucket = TokenBucket(60, 0.0)
     assert bucket.wait(1, 0.0) == 0.0
     bucket.take(1, 0.0)
     assert bucket.wait(1, 0.0) == pytest.approx(1.0)
@@ -37,7 +37,7 @@ def test_evenly() -> None:
 
 def test_an_amount_above_what_it_holds_leaves_a_debt() -> None:
     """A long prompt goes when the bucket is full, and others wait for its share."""
-    bucket = Bucket(6000, 0.0)  # it holds 100 and gets 98.3 a second
+    bucket = TokenBucket(6000, 0.0)  # it holds 100 and gets 98.3 a second
     assert bucket.wait(2000, 0.0) == 0.0
     bucket.take(2000, 0.0)
     assert bucket.wait(10, 0.0) == pytest.approx(1910 / (5900 / 60))
@@ -45,7 +45,7 @@ def test_an_amount_above_what_it_holds_leaves_a_debt() -> None:
 
 def test_what_was_not_used_is_given_back() -> None:
     """Reserved tokens that were not used are there for others; more used than reserved is owed."""
-    bucket = Bucket(6000, 0.0)
+    bucket = TokenBucket(6000, 0.0)
     bucket.take(100, 0.0)
     bucket.give_back(60, 0.0)
     assert bucket.wait(60, 0.0) == 0.0

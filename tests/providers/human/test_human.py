@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from orglab.providers.base import Completion, Labels, Message, Request, ToolDefinition
+from orglab.providers.base import Completion, Interrupted, Labels, Message, Request, ToolDefinition
 from orglab.providers.human.provider import HumanProvider
 from orglab.providers.human.terminal import Terminal, paused_by
-from orglab.providers.interrupted import Interrupted
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX descriptors")
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.markup import render
 
-from orglab.results.plain import markup, one_line, visible
+from orglab.providers.terminal_safety import markup, one_line, visible
 
 CASE = case_folder("94-report-html-escape")
 

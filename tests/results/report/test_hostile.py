@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from case_files import case_folder
 
+from orglab.providers.terminal_safety import visible
 from orglab.results.display.transcript import transcript_text
-from orglab.results.plain import visible
 from orglab.results.report.experiment.transcripts import file_names
 from orglab.results.report.render.markdown import escaped
 from orglab.results.report.write import write_report

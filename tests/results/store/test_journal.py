@@ -7,7 +7,7 @@ import random
 import pytest
 
 from orglab.providers.base import Completion, Message, TokenUsage, ToolCall
-from orglab.results.jsontext import dumps, loads
+from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.records import Event
 from orglab.results.store.journal.call_codec import (
     call_record,
@@ -57,7 +57,7 @@ async def test_a_memory_journal_counts_what_is_asked_again() -> None:
 
 def test_a_completion_survives_the_journal() -> None:
     """What the provider gave is what a replay gives, through JSON and back."""
-    body = loads(dumps(completion_body(COMPLETION)))
+    body = loads_stored(dumps(completion_body(COMPLETION)))
     assert completion_of(entry("1.turn.0.0", **body, copy="w", later="field")) == COMPLETION
 
 

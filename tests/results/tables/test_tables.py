@@ -13,9 +13,9 @@ import duckdb
 import pytest
 from rich.console import Console
 
+from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.display.run_list import runs_table
 from orglab.results.display.summary import Measure, summary
-from orglab.results.jsontext import dumps
 from orglab.results.records import Event, Score
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.store.journal.journal import Entry

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps, loads
+from orglab.providers.structured_output.strict_json import dumps, loads_stored
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -69,7 +69,7 @@ class DaskChannel:
         ends = loop.time() + self._patience
         while True:
             try:
-                return loads((await self._said(said)).decode())
+                return loads_stored((await self._said(said)).decode())
             except Exception as fault:
                 gone = self._address not in await listed(self._client)
                 if gone or loop.time() > ends:

@@ -17,7 +17,7 @@ from orglab.engine.study.cluster.client.dispatched_run import Handed
 from orglab.engine.study.cluster.client.version_check import differences
 from orglab.engine.study.cluster.client.worker_connection import Home, Link
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
-from orglab.results.jsontext import dumps, loads
+from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.store.store import versions
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Crew:
                 f"the worker {address} has no orglab like this one ({fault}): "
                 f"pip install 'orglab[dask]=={self._versions['orglab']}' there"
             ) from fault
-        found = differences(self._versions, loads(said[address]), self._study.used)
+        found = differences(self._versions, loads_stored(said[address]), self._study.used)
         if found:
             raise ClusterError(
                 f"the worker {address} has {'; '.join(found)}. Runs of one study are played by one "

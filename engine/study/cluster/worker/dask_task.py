@@ -16,7 +16,7 @@ from orglab.engine.study.cluster.errors import SessionGone
 from orglab.engine.study.cluster.worker.run_executor import Player
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps, loads
+from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.store.store import versions
 
 __all__ = ["greet", "play_shard"]
@@ -46,7 +46,7 @@ async def greet(token: str, about: str, dask_worker: Worker) -> str:
         about: JSON: ``study``, ``seed``, ``shares``, ``patience`` in seconds, ``beside``.
         dask_worker: The worker, which Dask gives.
     """
-    said = loads(about)
+    said = loads_stored(about)
     if said["beside"]:  # a Ctrl-C at the terminal goes to all its processes; it is the client's
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     clients = _clients(dask_worker)
@@ -73,7 +73,7 @@ def _heard(clients: Mapping[str, _Client]) -> Any:  # noqa: ANN401 - a handler o
         client = clients.get(token)
         if client is None or client.session.gone:
             return b"null"
-        return await _answer(client, loads(said.decode()))
+        return await _answer(client, loads_stored(said.decode()))
 
     return heard
 
@@ -106,7 +106,7 @@ async def play_shard(token: str, key: str, runs: str) -> int:
     if client is None:
         raise SessionGone("the client of this task is not known here")
     _free_slot(worker, key)
-    forms = loads(runs)
+    forms = loads_stored(runs)
     ends = await asyncio.gather(*map(client.player.play, forms), return_exceptions=True)
     for end in ends:
         if isinstance(end, BaseException):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from orglab.engine.run.turn import Sharing
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps
+from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.records import Event
 from orglab.results.store.journal.journal import Entry
 

@@ -14,8 +14,14 @@ from orglab.engine.run.calls.call_key import digest
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import Provider, Request
 from orglab.providers.client.adaptive_limit import Outcome
-from orglab.providers.client.model_client import HOSTED_TIMEOUT_SECONDS, Caller, Lines
-from orglab.providers.client.permits import InLine, Rated, Slots
+from orglab.providers.client.model_client import (
+    HOSTED_TIMEOUT_SECONDS,
+    Caller,
+    InLine,
+    Lines,
+    Rated,
+    Slots,
+)
 from orglab.providers.client.rate_limit import Reserved, likely_tokens
 from orglab.providers.client.retry import RetryPolicy
 

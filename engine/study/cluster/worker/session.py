@@ -14,9 +14,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from orglab.engine.study.cluster.errors import SessionGone
-from orglab.providers.base import JSON
-from orglab.providers.interrupted import Interrupted
-from orglab.results.jsontext import dumps
+from orglab.providers.base import JSON, Interrupted
+from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import JournalError
 

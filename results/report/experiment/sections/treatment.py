@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from orglab.providers.base import JSON
-from orglab.results.jsontext import dumps
+from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.render.blocks import (
     Block,

@@ -14,9 +14,9 @@ from orglab.engine.study.cluster.client.version_check import differences
 from orglab.engine.study.cluster.errors import ClusterError, SessionGone
 from orglab.engine.study.cluster.worker.bundle_loader import Unpacked
 from orglab.engine.study.cluster.worker.session import Session
+from orglab.providers.base import Interrupted
 from orglab.providers.client.model_client import Lines
-from orglab.providers.interrupted import Interrupted
-from orglab.results.jsontext import loads
+from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.store.group_commit import StoreError
 
 ACCOUNT = "https://models.example KEY"
@@ -24,7 +24,7 @@ ACCOUNT = "https://models.example KEY"
 
 async def said(session: Session, heard: int = 0) -> list[Any]:
     """What a client hears now."""
-    return [loads(text) for text in await session.pull(heard, 0.0)]
+    return [loads_stored(text) for text in await session.pull(heard, 0.0)]
 
 
 # --- talk -----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from orglab.engine.study.plan.prices import priced
 from orglab.providers.base import Completion, Request, TokenUsage
 from orglab.providers.pricing.genai_prices import DatedPrice
 from orglab.providers.scripted.provider import ScriptedProvider
-from orglab.results.jsontext import dumps
+from orglab.providers.structured_output.strict_json import dumps
 
 PRICE = "price: {input: 1, output: 10}"
 TEAM = """\

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orglab.results.jsontext import dumps
+from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.records import Score
 from orglab.results.report.sweep.analysis import FrontRow
 from orglab.results.report.sweep.report import SweepReport, _decision, sweep_report_of
