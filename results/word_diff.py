@@ -1,4 +1,4 @@
-"""Two texts word by word: what stands in one alone, and what in the other."""
+"""Word-by-word comparison of two texts."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Stretch: TypeAlias = tuple[bool, Sequence[str], Sequence[str]]
 """Whether it is common, and the words of both sides."""
 
 AROUND = 8
-"""Words of a common stretch that are shown beside a change."""
+"""Words of a common stretch shown beside a change."""
 MOST_PAIRS = 1_000_000
-"""Pairs of equal words beyond which texts are compared by lines, and beyond that not within."""
+"""Pairs of equal words beyond which texts are compared by lines; beyond that, not at all."""
 
 
 class Piece(NamedTuple):
     """A stretch of text.
 
     Attributes:
-        kind: It stands in both, on the left alone, or on the right alone; ``gap`` stands for
-            common words that are left out.
+        kind: In both texts, in the left one only, or in the right one only; ``gap``: common words
+            left out.
         text: The words.
     """
 
@@ -32,27 +32,36 @@ class Piece(NamedTuple):
     text: str
 
 
-def word_diff(left: str, right: str) -> list[Piece]:
-    """The two texts as stretches, long common ones shortened."""
-    ours, theirs = _words(left), _words(right)
+def word_diff(left: str, right: str, *, shorten: bool = True) -> list[Piece]:
+    """Compare two texts word by word.
+
+    Args:
+        left: The first text.
+        right: The second text.
+        shorten: Replace the middle of long common stretches with a gap.
+    """
+    ours, theirs = _split_words(left), _split_words(right)
     pieces: list[Piece] = []
     left_over = len(ours) + len(theirs)
     for same, one, other in _stretches(ours, theirs):
         left_over -= len(one) + len(other)
-        if same:
+        if same and shorten:
             pieces += _shortened(one, first=not pieces, last=not left_over)
+        elif same:
+            pieces.append(Piece("same", "".join(other)))
         else:
-            pieces += _changed(one, other)
+            sides: tuple[Piece, ...] = (Piece("left", "".join(one)), Piece("right", "".join(other)))
+            pieces += [piece for piece in sides if piece.text]
     return pieces
 
 
 def hunks(left: str, right: str, around: int = 2) -> list[tuple[str, str]]:
-    """The changed lines of both texts, those that lie near each other together.
+    """Group the changed lines of both texts into hunks.
 
     Args:
-        left: The one text.
-        right: The other.
-        around: Common lines that are kept before and after a change.
+        left: The first text.
+        right: The second text.
+        around: Common lines kept before and after a change.
     """
     ours, theirs = left.split("\n"), right.split("\n")
     if _pairs(ours, theirs) > MOST_PAIRS:
@@ -68,29 +77,31 @@ def hunks(left: str, right: str, around: int = 2) -> list[tuple[str, str]]:
 
 
 def changed_words(left: str, right: str) -> str:
-    """The changes alone, in one line: ``-'old words' +'new words'``."""
+    """List the changes only, on one line: ``-'old words' +'new words'``."""
     changes = [
-        (one, other) for same, one, other in _stretches(_words(left), _words(right)) if not same
+        (one, other)
+        for same, one, other in _stretches(_split_words(left), _split_words(right))
+        if not same
     ]
     return " ".join(
-        word for one, other in changes for word in _signed("".join(one), "".join(other))
+        word for one, other in changes for word in _signed_words("".join(one), "".join(other))
     )
 
 
-def _signed(left: str, right: str) -> Iterator[str]:
-    """Blanks around the words are left out, unless the blanks are the change."""
+def _signed_words(left: str, right: str) -> Iterator[str]:
+    """Strip blanks around the words, unless the blanks are the change."""
     bare = left.strip() != right.strip()
     for sign, text in (("-", left), ("+", right)):
         if text:
             yield sign + repr((bare and text.strip()) or text)
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return re.findall(r"\s*\S+|\s+$", text)
 
 
 def _stretches(left: Sequence[str], right: Sequence[str]) -> Iterator[Stretch]:
-    """Common and other stretches, in order; the work is bounded, whatever the texts are."""
+    """Yield common and differing stretches in order, in bounded time."""
     most = min(len(left), len(right))
     start = next((i for i in range(most) if left[i] != right[i]), most)
     most -= start
@@ -123,26 +134,19 @@ def _matched(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[bool, 
 
 
 def _pairs(left: Sequence[Any], right: Sequence[Any]) -> int:
-    """How many pairs of equal items the matcher would look at."""
+    """Count the pairs of equal items that the matcher would compare."""
     theirs = Counter(right)
     return sum(often * theirs[item] for item, often in Counter(left).items())
 
 
 def _lines(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Words by the lines they begin."""
+    """Group words into lines."""
     lines: list[list[str]] = []
     for word in words:
         if not lines or "\n" in word:
             lines.append([])
         lines[-1].append(word)
     return [tuple(line) for line in lines]
-
-
-def _changed(left: Sequence[str], right: Sequence[str]) -> Iterator[Piece]:
-    if left:
-        yield Piece("left", "".join(left))
-    if right:
-        yield Piece("right", "".join(right))
 
 
 def _shortened(words: Sequence[str], *, first: bool, last: bool) -> Iterator[Piece]:

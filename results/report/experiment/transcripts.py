@@ -12,12 +12,11 @@ import pandas as pd
 from orglab.providers.base import JSON
 from orglab.results.records import Event, Output
 from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.render.blocks import Piece
 from orglab.results.report.render.html import page
 from orglab.results.report.render.number_format import amount, label, money, number, time
 from orglab.results.store.journal.history import answering, outputs_of
 from orglab.results.store.reader import Reader, RunRow
-from orglab.results.word_changes import kept_words, word_changes
+from orglab.results.word_diff import Piece, word_diff
 
 __all__ = ["RunColumn", "Step", "file_names", "run_column", "transcript_pages"]
 
@@ -229,8 +228,7 @@ def _output(output: Output, before: Output | None, answer: bool) -> Step:
     about += ["delivered against an objection, the cap being used up"] if output.forced else []
     about += ["not reviewed: the review failed"] if output.unreviewed else []
     about += ["the answer"] if answer else []
-    pieces = word_changes(before.text, output.text) if before is not None else []
-    kept, words = kept_words(pieces)
+    pieces = word_diff(before.text, output.text, shorten=False) if before is not None else []
     if before is not None:
         about.append(f"against {before.id}, word by word")
     return Step(
@@ -239,9 +237,18 @@ def _output(output: Output, before: Output | None, answer: bool) -> Step:
         about=", ".join(about),
         text=output.text,
         pieces=pieces,
-        rewritten=bool(words) and kept < _LIKE * words,
+        rewritten=_is_rewritten(pieces),
         answer=answer,
     )
+
+
+def _is_rewritten(pieces: Sequence[Piece]) -> bool:
+    """Whether little of the text before was kept."""
+    kept, dropped = (
+        sum(len(each.text.split()) for each in pieces if each.kind == kind)
+        for kind in ("same", "left")
+    )
+    return kept < _LIKE * (kept + dropped)
 
 
 def _verdict(body: Mapping[str, JSON]) -> Step:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from orglab.results.word_diff import Piece
+
 __all__ = [
     "Block",
     "Bullets",
@@ -19,7 +21,6 @@ __all__ = [
     "Fold",
     "Links",
     "Paragraph",
-    "Piece",
     "Section",
     "Table",
 ]
@@ -86,14 +87,6 @@ class Drawing:
 
     title: str
     svg: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Piece:
-    """A stretch of two texts that are compared: in both, in the old alone, in the new alone."""
-
-    kind: Literal["same", "old", "new"]
-    text: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,10 @@ from orglab.results.report.render.blocks import (
     Fold,
     Links,
     Paragraph,
-    Piece,
     Section,
     Table,
 )
+from orglab.results.word_diff import Piece
 
 __all__ = ["escaped", "markdown_page"]
 
@@ -126,5 +126,5 @@ def _piece(piece: Piece) -> str:
         return (
             piece.text if len(words) <= 16 else f" {' '.join(words[:8])} … {' '.join(words[-8:])}"
         )
-    sign = "−" if piece.kind == "old" else "+"  # noqa: RUF001
+    sign = "−" if piece.kind == "left" else "+"  # noqa: RUF001
     return f" [{sign}{piece.text.strip()}{sign}]"

@@ -18,7 +18,7 @@ from orglab.results.report.render.blocks import (
     Table,
 )
 from orglab.results.report.render.number_format import MINUS, amount
-from orglab.results.word_changes import word_changes
+from orglab.results.word_diff import word_diff
 
 __all__ = ["treatment_part", "treatment_table", "treatment_words"]
 
@@ -107,5 +107,5 @@ def _prompt(prompt: Mapping[str, JSON]) -> Fold:
         side = "right" if prompt["right"] else "left"
         words = "under the arm alone" if side == "right" else "under the reference alone"
         return Fold(title=f"{prompt['title']}, {words}", blocks=[Paragraph(text=prompt[side])])
-    pieces = word_changes(prompt["left"], prompt["right"])
+    pieces = word_diff(prompt["left"], prompt["right"], shorten=False)
     return Fold(title=prompt["title"], blocks=[Changes(pieces=pieces)])
