@@ -10,7 +10,7 @@ from rich.console import Console
 
 from orglab.engine.study.batch.budget import Budget
 from orglab.providers.human.terminal import hang_up
-from orglab.results.usage.formatting import dollars
+from orglab.results.number_format import dollars
 
 __all__ = ["BUDGET_REACHED", "at_the_budget", "stop_on_interrupt"]
 

@@ -33,7 +33,7 @@ from orglab.engine.study.plan.plan import ArmPlan, ModelPlan, Part, Plan, StudyP
 from orglab.engine.study.plan.prices import priced
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.providers.terminal_safety import visible
-from orglab.results.usage.formatting import count, dollars, seconds
+from orglab.results.number_format import amount, dollars, duration
 from orglab.results.usage.usage_history import Spread
 
 __all__ = ["plan"]
@@ -133,7 +133,7 @@ def _study_words(study: StudyPlan) -> str:
     }
     told = [f"{number:,} {name}" for name, number in parts.items() if number]
     to_do = sum(arm.to_do for arm in study.arms)
-    words = f"{study.name}: {count(runs, 'run')}, {', '.join([*told, f'{to_do:,} to do'])}"
+    words = f"{study.name}: {amount(runs, 'run')}, {', '.join([*told, f'{to_do:,} to do'])}"
     return visible(f"{words}, in {study.folder}")
 
 
@@ -190,7 +190,7 @@ def _arm_rows(table: Table, name: str, arm: ArmPlan) -> None:
     if past is None:
         return
     table.add_row(
-        Text(f"  mean of {count(past.runs, 'earlier run')}", style="dim"),
+        Text(f"  mean of {amount(past.runs, 'earlier run')}", style="dim"),
         "",
         _mean(past.turns),
         _mean(past.calls),
@@ -232,7 +232,7 @@ def _model_rows(table: Table, model: ModelPlan) -> None:
         about = [_about(value) for value in (likely.calls, likely.input, likely.output)]
         about.append(_about_usd(likely.usd))
         cells = [f"{one}\n{other}" for one, other in zip(about, cells, strict=True)]
-    time = "" if model.seconds is None else f"≥ {seconds(model.seconds[0])}\n{model.seconds[1]}"
+    time = "" if model.seconds is None else f"≥ {duration(model.seconds[0])}\n{model.seconds[1]}"
     table.add_row(name, *cells, time)
 
 
@@ -269,7 +269,7 @@ def _study_notes(study: StudyPlan) -> Iterator[str]:
         words = f"Spent so far in {study.folder}: {dollars(known, spent.paid_usd)}"
         cut = sum(call.requests for call in spent.cut)
         if cut:
-            words += f"; {count(cut, 'request')} cut, at most {dollars(spent.reserved_usd)} more"
+            words += f"; {amount(cut, 'request')} cut, at most {dollars(spent.reserved_usd)} more"
         if spent.uncounted_usd:
             words += (
                 f"; of replies without a count of tokens at most {dollars(spent.uncounted_usd)}"
@@ -278,7 +278,7 @@ def _study_notes(study: StudyPlan) -> Iterator[str]:
     if study.shares is not None:
         full, made = study.shares
         yield (
-            f"Arms share calls: of {count(full, 'call')} of one imagined run of each arm, {made:,} "
+            f"Arms share calls: of {amount(full, 'call')} of one imagined run of each arm, {made:,} "
             "are made. Bounds are in full, as if nothing were shared; means of dollars as paid."
         )
 

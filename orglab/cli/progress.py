@@ -12,7 +12,7 @@ from rich.progress import Progress as Bar
 
 from orglab.engine.study.batch.runner import Progress, Tally
 from orglab.providers.human.terminal import paused_by
-from orglab.results.usage.formatting import count
+from orglab.results.number_format import amount
 
 __all__ = ["paused", "progress_of"]
 
@@ -69,12 +69,12 @@ class _Lines:
         if tally.done < self._next and tally.done < tally.planned:
             return
         self._next = tally.done + tally.planned / LINES
-        line = f"{self._name}: {tally.done} of {count(tally.planned, 'run')}, {_words(tally, self._unreal)}"
+        line = f"{self._name}: {tally.done} of {amount(tally.planned, 'run')}, {_words(tally, self._unreal)}"
         self._console.print(line, markup=False, highlight=False)
 
 
 def _words(tally: Tally, unreal: str) -> str:
-    words = f"{count(tally.loops, 'loop')}, {tally.tokens:,} tokens, {_money(tally)}"
+    words = f"{amount(tally.loops, 'loop')}, {tally.tokens:,} tokens, {_money(tally)}"
     words += f" ({unreal})" if unreal and tally.cost_usd else ""
     if tally.teams > MANY:  # a unit is run with all of them before the next begins
         rounds = tally.planned // tally.teams

@@ -27,10 +27,10 @@ from orglab.engine.study.plan.plan import unreal_dollars
 from orglab.evaluators.base import EvaluationError
 from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
+from orglab.results.number_format import amount, dollars
 from orglab.results.store.reader import Reader
 from orglab.results.store.response_cache import kept_calls_file
 from orglab.results.store.store import Store
-from orglab.results.usage.formatting import count, dollars
 
 __all__ = ["run"]
 
@@ -188,24 +188,24 @@ def _remarks(tally: Tally, others: int, *, in_figures: bool) -> list[str]:
     lines: list[str] = []
     if tally.kept:
         lines.append(
-            f"{tally.kept} of {count(tally.planned, 'run')} {'was' if tally.kept == 1 else 'were'} done before and cost nothing now."
+            f"{tally.kept} of {amount(tally.planned, 'run')} {'was' if tally.kept == 1 else 'were'} done before and cost nothing now."
         )
     if tally.resumed:
-        lines.append(f"Gone on from the last durable reply: {count(tally.resumed, 'run')}.")
+        lines.append(f"Gone on from the last durable reply: {amount(tally.resumed, 'run')}.")
     if tally.reused:
         worth = f", {dollars(tally.reused_usd)}" if tally.reused_usd else ""
         words = "Taken from other studies, which had asked the same (--no-cache asks again): "
-        lines.append(f"{words}{count(tally.reused, 'call')}{worth}.")
+        lines.append(f"{words}{amount(tally.reused, 'call')}{worth}.")
     lines += [visible(words) for words in tally.warnings]
     if tally.asked_again:
         lines.append(
-            f"Cut off by an earlier end and asked again: {count(tally.asked_again, 'call')}."
+            f"Cut off by an earlier end and asked again: {amount(tally.asked_again, 'call')}."
         )
     if others > 0:
         words = "Also in the figures, of other units, replicates or seeds than this command's: "
         if not in_figures:
             words = "Also in the study, not of this plan and in no figure: "
-        lines.append(f"{words}{count(others, 'run')}.")
+        lines.append(f"{words}{amount(others, 'run')}.")
     if tally.budget is not None and tally.budget.reached:
         lines.append(at_the_budget(tally.budget))
     if tally.interrupted:
@@ -215,6 +215,6 @@ def _remarks(tally: Tally, others: int, *, in_figures: bool) -> list[str]:
         )
     if tally.failed:
         lines.append(
-            f"Failed: {count(tally.failed, 'run')}; --retry-failed tries {'it' if tally.failed == 1 else 'them'} again."
+            f"Failed: {amount(tally.failed, 'run')}; --retry-failed tries {'it' if tally.failed == 1 else 'them'} again."
         )
     return lines

@@ -31,8 +31,8 @@ from orglab.engine.study.experiment.load import (
 from orglab.engine.study.sweep.load import Sweep, load_sweep
 from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch, sweep_folder
 from orglab.providers.terminal_safety import visible
+from orglab.results.number_format import amount
 from orglab.results.store.store import Store
-from orglab.results.usage.formatting import count
 
 __all__ = ["Wish", "Work", "sweep_words", "work_of"]
 
@@ -197,8 +197,8 @@ def sweep_words(sweep: Sweep) -> str:
     )
     each = f" x {arms} arms" if arms > 1 else ""
     runs = teams * len(sweep.units) * sweep.replicates
-    points, units = count(len(sweep.points), "variant"), count(len(sweep.units), "unit")
-    words = f"{points} ({factors}){each}{same}; {units}, {count(runs, 'run')}"
+    points, units = amount(len(sweep.points), "variant"), amount(len(sweep.units), "unit")
+    words = f"{points} ({factors}){each}{same}; {units}, {amount(runs, 'run')}"
     return "; ".join([words, *_arms_alike(sweep)])
 
 
@@ -223,7 +223,7 @@ def _tell(words: str) -> None:
 
 
 def _treatment(experiment: Experiment) -> list[str]:
-    lines = [f"{count(len(experiment.units), 'unit')}, {count(len(experiment.arms), 'arm')}"]
+    lines = [f"{amount(len(experiment.units), 'unit')}, {amount(len(experiment.arms), 'arm')}"]
     for (arm, reference), paths in experiment.treatments.items():
         lines.append(f"{arm} against {reference}, treatment: {', '.join(paths) or 'nothing'}")
     return lines

@@ -12,10 +12,11 @@ from rich.text import Text
 from orglab.providers.base import JSON
 from orglab.providers.terminal_safety import one_line, visible
 from orglab.results.display.layout import Prefixed, barred, inline, prose, value_block
+from orglab.results.number_format import duration
 from orglab.results.records import CallRecord, Event, Output, RunRecord, ToolCallRecord
 from orglab.results.store.journal.call_codec import position_key
 from orglab.results.store.journal.history import answering
-from orglab.results.usage.formatting import cost_of, seconds
+from orglab.results.usage.cost_text import cost_of
 
 __all__ = ["Teller"]
 
@@ -343,7 +344,7 @@ def _price(calls: Sequence[CallRecord]) -> str:
     written = sum(call.tokens["output"] for call in calls)
     spent = sum(call.service_seconds for call in calls)
     used = f"{read:,} → {written:,} tokens"
-    parts = [visible(served), used, cost_of(calls), seconds(spent)]
+    parts = [visible(served), used, cost_of(calls), duration(spent)]
     return " · ".join(part for part in parts if part)
 
 

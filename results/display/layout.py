@@ -13,7 +13,7 @@ from rich.text import Text
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.providers.terminal_safety import one_line, visible
-from orglab.results.usage.formatting import count
+from orglab.results.number_format import amount
 
 __all__ = ["Prefixed", "barred", "inline", "prose", "value_block"]
 
@@ -116,11 +116,11 @@ def inline(value: JSON, width: int = _SHORT) -> str:
 def _part(value: JSON) -> str:
     """A field's value among others."""
     if isinstance(value, Mapping):
-        return count(len(value), "field") if value else "nothing"
+        return amount(len(value), "field") if value else "nothing"
     if not _is_list(value):
         return _scalar(value)
     flat = _is_flat(value) and len(value) <= _FEW
-    return "[" + ", ".join(map(_scalar, value)) + "]" if flat else count(len(value), "item")
+    return "[" + ", ".join(map(_scalar, value)) + "]" if flat else amount(len(value), "item")
 
 
 def value_block(value: JSON, depth: int = 0) -> RenderableType:

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from orglab.providers.terminal_safety import visible
+from orglab.results.number_format import amount, dollars, duration
 from orglab.results.store.reader import Reader, RunRow
-from orglab.results.usage.cost_text import money_words
-from orglab.results.usage.formatting import count, dollars, seconds, unreal
+from orglab.results.usage.cost_text import money_words, unreal
 from orglab.results.usage.served_models import drift_words, drifts
 
 __all__ = ["runs_table"]
@@ -124,7 +124,7 @@ def _cells(row: RunRow, shown: int, unreal: str) -> list[Text]:
         f"{row.tokens_input + row.tokens_output:,}",
         dollars(row.cost_usd, row.priced_usd).removeprefix("cost ")
         + ("*" if row.simulated and unreal != "simulated" else ""),
-        seconds(spent),
+        duration(spent),
     )
     return [
         Text(row.id[:shown]),
@@ -138,7 +138,7 @@ def _cells(row: RunRow, shown: int, unreal: str) -> list[Text]:
 
 def _notes(rows: list[RunRow], total: int) -> Iterable[str]:
     if len(rows) < total:
-        yield f"… and {count(total - len(rows), 'more run')}"
+        yield f"… and {amount(total - len(rows), 'more run')}"
     if any(row.forced for row in rows):
         yield "! something was delivered against an objection, the cap being used up"
     if simulated := sum(row.simulated for row in rows):

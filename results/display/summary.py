@@ -20,6 +20,7 @@ from rich.text import Text
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.providers.terminal_safety import visible
+from orglab.results.number_format import amount, dollars, duration
 from orglab.results.report.experiment.plan_history import (
     current_numbers,
     current_runs,
@@ -29,8 +30,7 @@ from orglab.results.report.experiment.plan_history import (
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.tables.sweep_plan import SweepPlan, sweep_plan
-from orglab.results.usage.cost_text import money_words
-from orglab.results.usage.formatting import count, dollars, seconds, unreal
+from orglab.results.usage.cost_text import money_words, unreal
 from orglab.results.usage.served_models import Drift, drift_words, drifts
 
 __all__ = ["ArmFigures", "Measure", "Summary", "summary"]
@@ -117,7 +117,7 @@ class Measure:
             rate = f"{100 * hits / self.n:.0f} % ({hits} of {self.n})"
             interval = self._interval(hits)
             if interval is None:
-                return f"{rate}, {count(len(self.units), 'unit')}"
+                return f"{rate}, {amount(len(self.units), 'unit')}"
             return f"{rate}, {100 * interval[0]:.0f} to {100 * interval[1]:.0f} %"
         return f"{_short(fmean(self.values))}, median {_short(median(self.values))}"
 
@@ -487,7 +487,7 @@ def _total(group: ArmFigures, name: str) -> str:
     unknown = f"{group.unpriced} unknown" if name == "dollars" and group.unpriced else ""
     if not values:
         return unknown
-    shows: dict[str, Callable[[float], str]] = {"dollars": dollars, "seconds": seconds}
+    shows: dict[str, Callable[[float], str]] = {"dollars": dollars, "seconds": duration}
     show = shows.get(name, _short)
     text = f"{show(fmean(values))}, median {show(median(values))}"
     return f"{text}\n{unknown}" if unknown else text

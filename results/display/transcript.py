@@ -18,8 +18,9 @@ from orglab.providers.terminal_safety import visible
 from orglab.results.display.event_renderer import Teller
 from orglab.results.display.layout import inline, value_block
 from orglab.results.display.run_list import runs_table
+from orglab.results.number_format import amount, duration
 from orglab.results.records import RunRecord
-from orglab.results.usage.formatting import cost_of, count, seconds, simulated_note, tokens, unreal
+from orglab.results.usage.cost_text import cost_of, simulated_note, unreal
 
 __all__ = ["runs_table", "transcript", "transcript_text"]
 
@@ -93,11 +94,15 @@ def _facts(record: RunRecord) -> str:
     written = sum(call.tokens["output"] for call in record.calls)
     service = sum(call.service_seconds for call in record.calls)
     waiting = sum(call.waiting_seconds for call in record.calls)
-    facts = [count(turns, "turn"), f"{loops} sent back"]
-    facts += [count(forced, "forced accept")] if forced else []
-    facts += [count(len(record.calls), "call"), count(len(record.tool_calls), "tool call")]
-    facts += [tokens(read, written), _cost(record), f"{seconds(service)} of service"]
-    facts += [f"{seconds(waiting)} of waiting"] if waiting else []
+    facts = [amount(turns, "turn"), f"{loops} sent back"]
+    facts += [amount(forced, "forced accept")] if forced else []
+    facts += [amount(len(record.calls), "call"), amount(len(record.tool_calls), "tool call")]
+    facts += [
+        f"{read:,} tokens in, {written:,} out",
+        _cost(record),
+        f"{duration(service)} of service",
+    ]
+    facts += [f"{duration(waiting)} of waiting"] if waiting else []
     facts += [f"{record.asked_again} asked again after a crash"] if record.asked_again else []
     return " · ".join(facts)
 

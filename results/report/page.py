@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from orglab.results.number_format import amount
 from orglab.results.report.experiment.costs import Costs
 from orglab.results.report.render.blocks import Section
-from orglab.results.report.render.number_format import amount
 
 __all__ = ["Banner", "Lead", "Page", "simulation_banner"]
 

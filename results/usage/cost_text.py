@@ -6,10 +6,20 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from orglab.results.usage.formatting import count, dollars, unreal
+from orglab.results.number_format import amount, dollars
+from orglab.results.records import CallRecord
 from orglab.results.usage.spending import Spending, spending
 
-__all__ = ["Unpaid", "cut_words", "money_words", "uncounted_words", "unpaid"]
+__all__ = [
+    "Unpaid",
+    "cost_of",
+    "cut_words",
+    "money_words",
+    "simulated_note",
+    "uncounted_words",
+    "unpaid",
+    "unreal",
+]
 
 
 class _Rows(Protocol):
@@ -44,7 +54,7 @@ def money_words(study: _Rows) -> list[str]:
     spent, free = spending(study), unpaid(study)
     lines: list[str] = []
     taken = [
-        f"{count(number, 'reply', 'replies')} {source}{_worth(usd)}"
+        f"{amount(number, 'reply', 'replies')} {source}{_worth(usd)}"
         for number, source, usd in (
             (free.shared, "shared with other runs", free.shared_usd),
             (free.kept, "taken from other studies", free.kept_usd),
@@ -93,6 +103,30 @@ def cut_words(spent: Spending) -> str:
         else "the most that they can have cost is not known"
     )
     return (
-        f"{count(requests, 'attempt')} {'was' if requests == 1 else 'were'} cut on the way: {most}; "
+        f"{amount(requests, 'attempt')} {'was' if requests == 1 else 'were'} cut on the way: {most}; "
         "what was really billed is unknown."
     )
+
+
+def cost_of(calls: Sequence[CallRecord]) -> str:
+    """Format the cost of calls; a call without an answer counts where its price is known."""
+    known = sum(call.cost_usd or 0.0 for call in calls)
+    unknown = any(
+        call.cost_usd is None and (call.error is None or any(call.tokens.values()))
+        for call in calls
+    )
+    return dollars(None if unknown else known, known)
+
+
+def unreal(simulated: int, of: int) -> str:
+    """Return ``simulated`` or ``partly simulated``; "" if none of the runs or calls was simulated."""
+    if not simulated:
+        return ""
+    return "simulated" if simulated >= of else "partly simulated"
+
+
+def simulated_note(simulated: int, calls: int) -> str:
+    """Return ``SIMULATED``, ``PARTLY SIMULATED (3 of 9 calls)``, or "" if none was."""
+    if not simulated:
+        return ""
+    return "SIMULATED" if simulated == calls else f"PARTLY SIMULATED ({simulated} of {calls} calls)"

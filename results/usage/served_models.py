@@ -9,7 +9,7 @@ from typing import Protocol
 
 from orglab.providers.base import JSON
 from orglab.providers.terminal_safety import visible
-from orglab.results.usage.formatting import count
+from orglab.results.number_format import amount
 
 __all__ = ["Drift", "Version", "drift_words", "drifts"]
 
@@ -111,7 +111,7 @@ def _ordered(versions: Mapping[tuple[str, str], Mapping[str, int]]) -> tuple[Ver
 def drift_words(drift: Drift) -> str:
     """``gpt-4o was served by 2 models: gpt-4o-2024-08-06 (fp_1) in 118 calls, …``."""
     told = [
-        f"{version.name} in {count(version.total, 'call')}"
+        f"{version.name} in {amount(version.total, 'call')}"
         for version in drift.versions[:MOST_TOLD]
     ]
     if more := len(drift.versions) - MOST_TOLD:

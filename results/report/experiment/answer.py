@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.render.number_format import (
+from orglab.results.number_format import (
     amount,
     clear_places,
+    duration,
     interval,
     label,
     money,
@@ -14,8 +14,8 @@ from orglab.results.report.render.number_format import (
     percent,
     sentence,
     signed,
-    time,
 )
+from orglab.results.report.experiment.findings import Findings
 from orglab.results.statistics.effects import Effect
 
 __all__ = ["answer", "clause", "decision_lines", "is_shown"]
@@ -182,7 +182,7 @@ def _dollars(value: float) -> str:
 
 
 def _seconds(value: float) -> str:
-    return f"{time(abs(value))} {'longer' if value >= 0 else 'shorter'}"
+    return f"{duration(abs(value))} {'longer' if value >= 0 else 'shorter'}"
 
 
 def _tokens(value: float) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from orglab.results.number_format import amount
 from orglab.results.report.experiment.answer import answer, decision_lines
 from orglab.results.report.experiment.findings import Findings, read_findings
 from orglab.results.report.experiment.sections.costs import costs_part, total_words
@@ -27,7 +28,6 @@ from orglab.results.report.experiment.sections.robustness import (
 from orglab.results.report.experiment.sections.treatment import treatment_part, treatment_words
 from orglab.results.report.page import Banner, Lead, simulation_banner
 from orglab.results.report.render.blocks import Section
-from orglab.results.report.render.number_format import amount
 
 __all__ = ["Banner", "Report", "report_of"]
 

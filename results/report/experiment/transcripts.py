@@ -10,10 +10,10 @@ from typing import cast
 import pandas as pd
 
 from orglab.providers.base import JSON
+from orglab.results.number_format import amount, duration, label, money, number
 from orglab.results.records import Event, Output
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.render.html import page
-from orglab.results.report.render.number_format import amount, label, money, number, time
 from orglab.results.store.journal.history import answering, outputs_of
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.word_diff import Piece, word_diff
@@ -182,7 +182,7 @@ def _facts(row: RunRow) -> str:
         amount(row.tool_calls, "tool call"),
         f"{row.tokens_input + row.tokens_output:,} tokens",
         money(row.cost_usd) if row.cost_usd is not None else "cost unknown",
-        time(row.seconds) if row.seconds is not None else "seconds unknown",
+        duration(row.seconds) if row.seconds is not None else "seconds unknown",
     ]
     return ", ".join([*facts, *(["SIMULATED"] if row.simulated else [])])
 

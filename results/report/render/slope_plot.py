@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
+from orglab.results.number_format import number, places
 from orglab.results.report.render.canvas import COLOURS, INK, MUTED, panels_in_rows, plain, short
-from orglab.results.report.render.number_format import number, places
 from orglab.results.statistics.data.arrays import Floats
 
 __all__ = ["MOST_LINES", "SlopePanel", "slopes"]

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
+from orglab.results.number_format import amount, label, p_equals, p_value
 from orglab.results.report.render.blocks import (
     Block,
     Bullets,
@@ -17,7 +18,6 @@ from orglab.results.report.render.blocks import (
     Table,
 )
 from orglab.results.report.render.level_plot import LevelPanel, Line, levels_figure
-from orglab.results.report.render.number_format import amount, label, p_equals, p_value
 from orglab.results.report.sweep.analysis import Axis, Trend, is_grid
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
 from orglab.results.report.sweep.sweep_words import difference_words, level_name

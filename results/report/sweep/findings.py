@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from orglab.providers.base import JSON
+from orglab.results.number_format import amount
 from orglab.results.report.experiment.costs import Costs, read_costs
 from orglab.results.report.experiment.data import Tables, read_tables
 from orglab.results.report.experiment.findings import Progress, progress_of
-from orglab.results.report.render.number_format import amount
 from orglab.results.report.sweep.analysis import (
     Axis,
     FrontRow,

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
+from orglab.results.number_format import amount, label, p_equals
 from orglab.results.report.experiment.sections.costs import cost_words as total_words
 from orglab.results.report.page import Banner, Lead, simulation_banner
 from orglab.results.report.render.blocks import Section
-from orglab.results.report.render.number_format import amount, label, p_equals
 from orglab.results.report.sweep.analysis import FrontRow, MainEffect, Trend, VariantRow
 from orglab.results.report.sweep.curves import dose_part, interactions_part
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings, read_sweep_findings

@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from orglab.results.number_format import (
+    NOTHING,
+    amount,
+    label,
+    number,
+    p_value,
+    percent,
+)
 from orglab.results.report.experiment.data import NOT_RUN, Tables
 from orglab.results.report.render.blocks import (
     Block,
@@ -17,14 +25,6 @@ from orglab.results.report.render.blocks import (
     Table,
 )
 from orglab.results.report.render.forest import ForestGroup, ForestRow, forest
-from orglab.results.report.render.number_format import (
-    NOTHING,
-    amount,
-    label,
-    number,
-    p_value,
-    percent,
-)
 from orglab.results.report.render.pareto_plot import ParetoMark, pareto_figure
 from orglab.results.report.sweep.analysis import FrontRow, MainEffect, VariantRow
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orglab.results.report.render.number_format import (
+from orglab.results.number_format import (
     NOTHING,
     clear_places,
     interval,

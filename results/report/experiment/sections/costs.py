@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orglab.results.report.experiment.costs import ArmCosts, Costs, Use
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.render.bars import stacked_bars
-from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
-from orglab.results.report.render.number_format import (
+from orglab.results.number_format import (
     MINUS,
     NOTHING,
     amount,
+    duration,
     money,
     name_list,
     number,
     percent,
-    time,
 )
+from orglab.results.report.experiment.costs import ArmCosts, Costs, Use
+from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.render.bars import stacked_bars
+from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
 from orglab.results.usage.cost_text import cut_words, uncounted_words
 
 __all__ = ["cost_words", "costs_part", "total_words"]
@@ -173,7 +173,7 @@ def _cells(use: Use) -> list[str]:
         f"{use.calls:,}",
         f"{use.tokens:,}",
         money(use.cost),
-        time(use.seconds) if use.seconds else NOTHING,
+        duration(use.seconds) if use.seconds else NOTHING,
     ]
 
 
@@ -239,7 +239,7 @@ def _critical_path(findings: Findings, arm: str, other: str) -> list[list[str]]:
 
 
 def _row(mine: float | None, theirs: float | None, kind: str) -> list[str]:
-    show = {"tokens": lambda value: number(value, 0), "usd": money, "seconds": time}[kind]
+    show = {"tokens": lambda value: number(value, 0), "usd": money, "seconds": duration}[kind]
     if mine is None or theirs is None:
         return [show(theirs), show(mine), "unknown", "unknown"]
     more = mine - theirs

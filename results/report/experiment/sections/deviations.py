@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orglab.results.number_format import amount
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.experiment.plan_history import PlanChange
 from orglab.results.report.render.blocks import (
@@ -13,7 +14,6 @@ from orglab.results.report.render.blocks import (
     Section,
     Table,
 )
-from orglab.results.report.render.number_format import amount
 
 __all__ = ["changed_after_data", "deviations_part"]
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.experiment.sections.robustness import coefficient_words
-from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
-from orglab.results.report.render.number_format import (
+from orglab.results.number_format import (
     amount,
     label,
     name_list,
@@ -15,6 +12,9 @@ from orglab.results.report.render.number_format import (
     p_equals,
     p_value,
 )
+from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.sections.robustness import coefficient_words
+from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
 from orglab.results.report.render.scatter import DosePanel, dose_figure
 from orglab.results.statistics.data.cells import unit_means
 from orglab.results.statistics.data.dataset import Study

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
-from orglab.results.report.render.number_format import (
+from orglab.results.number_format import (
     NOTHING,
     clear_places,
     interval,
@@ -18,6 +16,8 @@ from orglab.results.report.render.number_format import (
     p_value,
     signed,
 )
+from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
 from orglab.results.report.render.slope_plot import SlopePanel, slopes
 from orglab.results.statistics.models.draft_comparison import DraftRow
 

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from orglab.results.number_format import (
+    NOTHING,
+    amount,
+    duration,
+    label,
+    money,
+    number,
+    p_value,
+    signed,
+)
 from orglab.results.report.experiment.sections.effect_table import (
     bracketed,
     difference_text,
@@ -11,16 +21,6 @@ from orglab.results.report.experiment.sections.effect_table import (
 from orglab.results.report.render.blocks import (
     Column,
     Table,
-)
-from orglab.results.report.render.number_format import (
-    NOTHING,
-    amount,
-    label,
-    money,
-    number,
-    p_value,
-    signed,
-    time,
 )
 from orglab.results.statistics.data.pairing import Missing
 from orglab.results.statistics.effects import ArmSummary, Effect
@@ -130,7 +130,7 @@ def why_missing(found: Missing) -> str:
 
 
 def _compute_words(side: ArmSummary) -> str:
-    shows = {"cost_usd": money, "seconds": time}
+    shows = {"cost_usd": money, "seconds": duration}
     told = [
         f"{label(name)} {shows[name](value) if name in shows else number(value)}"
         for name, value in side.compute.items()

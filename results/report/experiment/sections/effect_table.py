@@ -6,13 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from textwrap import fill
 from typing import TypeAlias
 
-from orglab.results.report.experiment.answer import is_shown
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.render.blocks import (
-    Column,
-    Table,
-)
-from orglab.results.report.render.number_format import (
+from orglab.results.number_format import (
     MINUS,
     NOTHING,
     clear_places,
@@ -24,6 +18,12 @@ from orglab.results.report.render.number_format import (
     percent,
     places,
     signed,
+)
+from orglab.results.report.experiment.answer import is_shown
+from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.render.blocks import (
+    Column,
+    Table,
 )
 from orglab.results.statistics.effects import ArmSummary, Effect
 

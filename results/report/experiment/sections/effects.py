@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orglab.results.number_format import (
+    MINUS,
+    amount,
+    label,
+    number,
+    percent,
+)
 from orglab.results.report.experiment.answer import is_shown
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.experiment.sections.effect_details import effect_details
@@ -21,13 +28,6 @@ from orglab.results.report.render.blocks import (
     Section,
 )
 from orglab.results.report.render.forest import ForestGroup, ForestRow, forest
-from orglab.results.report.render.number_format import (
-    MINUS,
-    amount,
-    label,
-    number,
-    percent,
-)
 from orglab.results.report.render.slope_plot import MOST_LINES, SlopePanel, slopes
 from orglab.results.statistics.data.pairing import pair
 from orglab.results.statistics.effects import Effect

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from orglab.results.number_format import NOTHING, amount, label, number, percent
 from orglab.results.report.experiment.counts import LoopRow
 from orglab.results.report.experiment.data import NOT_RUN
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.experiment.sections.served_models import served_blocks
 from orglab.results.report.render.blocks import Block, Bullets, Column, Paragraph, Section, Table
-from orglab.results.report.render.number_format import NOTHING, amount, label, number, percent
 
 __all__ = ["attrition_part", "loops_part"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from orglab.results.number_format import NOTHING, amount, name_list, number
 from orglab.results.report.experiment.counts import HedgeCounts
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.render.bars import grouped_bars
@@ -16,7 +17,6 @@ from orglab.results.report.render.blocks import (
     Section,
     Table,
 )
-from orglab.results.report.render.number_format import NOTHING, amount, name_list, number
 
 __all__ = ["hedges_part"]
 

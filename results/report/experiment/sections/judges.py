@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orglab.results.number_format import (
+    amount,
+    interval,
+    label,
+    number,
+    percent,
+    signed,
+)
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.render.blocks import (
     Block,
@@ -16,14 +24,6 @@ from orglab.results.report.render.blocks import (
 )
 from orglab.results.report.render.dots import DotRow, dots
 from orglab.results.report.render.forest import ForestGroup, ForestRow, forest
-from orglab.results.report.render.number_format import (
-    amount,
-    interval,
-    label,
-    number,
-    percent,
-    signed,
-)
 from orglab.results.statistics.agreement.judge_severity import Judging
 
 __all__ = ["judges_part"]

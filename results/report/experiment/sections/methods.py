@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.render.blocks import Block, Bullets, Paragraph, Section
-from orglab.results.report.render.number_format import (
+from orglab.results.number_format import (
     MINUS,
     amount,
     label,
@@ -14,6 +12,8 @@ from orglab.results.report.render.number_format import (
     number,
     percent,
 )
+from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.render.blocks import Block, Bullets, Paragraph, Section
 from orglab.results.statistics.analysis import Analysis
 from orglab.results.statistics.plan import AnalysisPlan
 

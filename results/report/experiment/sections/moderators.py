@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orglab.results.number_format import MINUS, amount, label, number, p_equals
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.experiment.sections.effect_table import effect_table
 from orglab.results.report.experiment.sections.effects import effect_forest
 from orglab.results.report.render.blocks import Block, Figure, Paragraph, Section
-from orglab.results.report.render.number_format import MINUS, amount, label, number, p_equals
 from orglab.results.statistics.models.subgroups import Split
 
 __all__ = ["drawn_part"]

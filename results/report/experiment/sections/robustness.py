@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from orglab.results.number_format import (
+    MINUS,
+    NOTHING,
+    amount,
+    clear_places,
+    interval,
+    label,
+    name_list,
+    number,
+    p_value,
+    places,
+    signed,
+)
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.experiment.sections.effect_table import (
     contrast_name,
@@ -20,19 +33,6 @@ from orglab.results.report.render.blocks import (
     Table,
 )
 from orglab.results.report.render.dots import DotRow, dots
-from orglab.results.report.render.number_format import (
-    MINUS,
-    NOTHING,
-    amount,
-    clear_places,
-    interval,
-    label,
-    name_list,
-    number,
-    p_value,
-    places,
-    signed,
-)
 from orglab.results.statistics.models.leave_one_out import LeaveOneOut, LeftOut
 from orglab.results.statistics.models.regression import Coefficient
 from orglab.results.statistics.models.sensitivity import AdjustedEffect, MixedEffect

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orglab.results.number_format import NOTHING, amount
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.render.blocks import Block, Column, Paragraph, Table
-from orglab.results.report.render.number_format import NOTHING, amount
 from orglab.results.usage.served_models import Drift
 
 __all__ = ["served_blocks"]

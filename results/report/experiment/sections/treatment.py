@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps
+from orglab.results.number_format import MINUS, amount
 from orglab.results.report.experiment.findings import Findings
 from orglab.results.report.render.blocks import (
     Block,
@@ -17,7 +18,6 @@ from orglab.results.report.render.blocks import (
     Section,
     Table,
 )
-from orglab.results.report.render.number_format import MINUS, amount
 from orglab.results.word_diff import word_diff
 
 __all__ = ["treatment_part", "treatment_table", "treatment_words"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from orglab.results.report.render.number_format import (
+from orglab.results.number_format import (
     amount,
     clear_places,
+    dollars,
+    duration,
     interval,
     money,
     name_list,
@@ -17,7 +19,6 @@ from orglab.results.report.render.number_format import (
     places,
     sentence,
     signed,
-    time,
 )
 
 
@@ -93,7 +94,7 @@ def test_money_unknown_is_not_zero(usd: float | None, text: str) -> None:
 )
 def test_time(seconds: float | None, text: str) -> None:
     """Seconds, minutes, hours."""
-    assert time(seconds) == text
+    assert duration(seconds) == text
 
 
 def test_shares_amounts_and_lists() -> None:
@@ -117,3 +118,22 @@ def test_sentences_begin_with_a_capital_and_end_once() -> None:
     """Whatever they are put together from."""
     assert sentence("whether words differs stays open") == "Whether words differs stays open."
     assert sentence("It is so.") == "It is so."
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (None, "cost unknown"),
+        (0, "$0"),
+        (1234.5, "$1,234.50"),
+        (0.04123, "$0.0412"),
+        (0.0001, "$0.0001"),
+        (0.00008, "$0.000080"),
+        (4.04e-05, "$0.000040"),
+        (1.2e-07, "$0.00000012"),
+        (1e-12, "under $0.000000001"),
+    ],
+)
+def test_dollars_are_written_out(known: float | None, words: str) -> None:
+    """Two digits of a small sum, and never an exponent."""
+    assert dollars(known) == words
