@@ -134,22 +134,6 @@ def test_importing_the_port_does_not_load_the_engine() -> None:
     assert ran.stdout.strip() == "False"
 
 
-def test_files_and_functions_stay_short() -> None:
-    """No file over 600 lines, no function over 60."""
-    long: list[str] = []
-    for name, path in MODULES.items():
-        text = path.read_text(encoding="utf-8")
-        if text.count("\n") > 600:
-            long.append(name)
-        long += [
-            f"{name}.{node.name}"
-            for node in ast.walk(ast.parse(text))
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            and (node.end_lineno or 0) - node.lineno + 1 > 60
-        ]
-    assert long == []
-
-
 def test_every_module_is_found_by_the_packages() -> None:
     """What pkgutil finds in the installed package is what lies in the tree."""
     import orglab
