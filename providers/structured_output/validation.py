@@ -14,8 +14,9 @@ from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
-from typing import cast
+from typing import NoReturn, cast
 
+import jsonschema_rs
 import regex
 from jsonschema import Draft202012Validator, SchemaError, ValidationError
 from jsonschema.exceptions import best_match
@@ -27,7 +28,6 @@ from referencing.jsonschema import DRAFT202012
 
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.pattern_size import refuse_large
-from orglab.providers.structured_output.quick_check import Check, quick_check
 from orglab.providers.structured_output.strict_json import clip
 
 __all__ = ["SchemaChecker", "checker_for", "type_name"]
@@ -134,6 +134,31 @@ _Checking = cast(
 )
 
 
+_UNLIKE = {"$dynamicRef", "$ref", "multipleOf", "pattern", "patternProperties"}
+"""Keywords in which ``jsonschema_rs`` differs: other regular expressions, endless references."""
+
+
+def _quick_validator(schema: JSON) -> Callable[[JSON], bool] | None:
+    """Return a fast test whose acceptance is final; ``jsonschema`` decides on what it refuses."""
+    if _mentions(schema, _UNLIKE):
+        return None
+    is_valid = jsonschema_rs.Draft202012Validator(
+        schema, validate_formats=False, retriever=_refuse_retrieval
+    ).is_valid
+
+    def accepts(value: JSON) -> bool:
+        try:
+            return is_valid(value)
+        except ValueError:  # a lone surrogate
+            return False
+
+    return accepts
+
+
+def _refuse_retrieval(uri: str) -> NoReturn:
+    raise ValueError(f"{uri} leads out of the schema")
+
+
 class SchemaChecker:
     """One schema, ready to be checked against.
 
@@ -146,12 +171,12 @@ class SchemaChecker:
         self.schema = schema
         self.types = _types_of(schema)
         self._full = _Checking(schema, registry=Registry())
-        self._quick: Check | None = quick_check(schema)
+        self._accepts = _quick_validator(schema)
 
     def fits(self, value: JSON) -> bool:
-        """Whether ``value`` fits the schema."""
-        if self._quick is not None:
-            return self._quick(value)
+        """Return whether ``value``, strict JSON, fits the schema."""
+        if self._accepts is not None and self._accepts(value):
+            return True
         _left.set(_PATTERN_SECONDS)
         try:
             return self._full.is_valid(value)
@@ -218,7 +243,12 @@ def _checker(text: str) -> SchemaChecker:
 
 def _refuse_foreign(part: JSON, schema: JSON) -> None:
     """Refuses a ``$ref`` that leads nowhere, and a pattern that cannot be read or kept in time."""
-    if isinstance(part, dict) and "unevaluatedProperties" in part and _has_patterns(schema):
+    # The library matches names for `unevaluatedProperties` without a limit of time.
+    if (
+        isinstance(part, dict)
+        and "unevaluatedProperties" in part
+        and _mentions(schema, {"patternProperties"})
+    ):
         raise ValueError(
             "`unevaluatedProperties` and `patternProperties` do not go together here: "
             "write `additionalProperties`"
@@ -234,9 +264,9 @@ def _refuse_foreign(part: JSON, schema: JSON) -> None:
         _refuse_foreign(inner, schema)
 
 
-def _has_patterns(part: JSON) -> bool:
-    """The library matches names for ``unevaluatedProperties`` without a limit of time."""
-    return any(key == "patternProperties" or _has_patterns(inner) for key, inner in _entries(part))
+def _mentions(part: JSON, keywords: set[str]) -> bool:
+    """Return whether one of ``keywords`` stands anywhere in a schema."""
+    return any(key in keywords or _mentions(inner, keywords) for key, inner in _entries(part))
 
 
 def _entries(part: JSON) -> list[tuple[str, JSON]]:
