@@ -4,7 +4,7 @@
 
 Runs study 1's `skeptic-checked` on the films, shortened to about five calls a run, with SmolLM2 in this process.
 After each call that the team makes, plain llama-cpp-python answers the same messages, with the same
-grammar, parameters, seed and length, in the same run; it reuses what it read of the prompt before, as it
+schema, parameters, seed and length, in the same run; it reuses what it read of the prompt before, as it
 comes. Prints the tokens a
 second of both by the clock and by processor time, and their ratio: the aim is 0.9 or more.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import tempfile
 import time
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from typing import Any
 from orglab.engine.study.batch.runner import Arm, Batch, run_batch
 from orglab.engine.study.batch.study_folder import load_team, open_study, units_of
 from orglab.providers.base import Completion, Provider, Request
-from orglab.providers.llama.grammar import grammar_of
+from orglab.providers.llama.grammar import schema_grammar
 from orglab.providers.llama.provider import LlamaProvider
 from orglab.providers.structured_output.tool_call_emulation import with_actions
 
@@ -77,7 +78,7 @@ class Beside(Provider):
         asked = with_actions(request)
         grammar = None
         if asked.schema is not None:
-            grammar = LlamaGrammar.from_string(grammar_of(asked.schema).text, verbose=False)
+            grammar = LlamaGrammar.from_json_schema(_unbounded(asked.schema), verbose=False)
         reply: Any = self.llama.create_chat_completion(
             messages=[{"role": m.role, "content": m.content} for m in asked.messages],  # type: ignore[misc, list-item]
             max_tokens=tokens,
@@ -94,6 +95,17 @@ class Beside(Provider):
         entry[0] += tokens
         entry[1] += time.perf_counter() - begun[0]
         entry[2] += time.process_time() - begun[1]
+
+
+def _unbounded(schema: Any) -> str:
+    """Return the bounded schema without lengths of texts: llama-cpp-python's process ends on long ones."""
+    text = json.dumps(schema_grammar(schema).schema)
+    bounds = ("maxLength", "minLength")
+    return json.dumps(
+        json.loads(
+            text, object_hook=lambda part: {k: v for k, v in part.items() if k not in bounds}
+        )
+    )
 
 
 async def measure(replicates: int, threads: int, folder: Path) -> tuple[Beside, str]:

@@ -13,6 +13,7 @@ import ctypes
 import importlib
 import importlib.metadata
 import importlib.util
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,8 +108,8 @@ def chunk_ends(prompt: Sequence[int], ends_turn: Callable[[int], bool]) -> list[
 
 
 def library_installed() -> bool:
-    """Whether llama-cpp-python can be imported; it is not."""
-    return importlib.util.find_spec("llama_cpp") is not None
+    """Return whether llama-cpp-python and llguidance can be imported, without importing them."""
+    return all(importlib.util.find_spec(name) for name in ("llama_cpp", "llguidance"))
 
 
 class LlamaBackend:
@@ -138,6 +139,7 @@ class LlamaBackend:
         except (ValueError, RuntimeError, OSError, AssertionError) as error:
             raise BadRequest(f"{settings.path.name} cannot be loaded: {error}") from None
         self._vocabulary = self._lib.llama_model_get_vocab(self._llama.model)
+        self._tokenizer: Handle = None
         self._cuttable = self._can_be_cut()
 
     @property
@@ -176,11 +178,12 @@ class LlamaBackend:
         self, prompt: Sequence[int], sampling: Sampling, given_up: Callable[[], bool]
     ) -> Generator[Step, None, None]:
         """Tokens of a reply, as long as they are taken."""
-        sampler = Sampler(self._lib, self._llama, sampling, self._text_of)
+        matcher = self._matcher(sampling.grammar) if sampling.grammar else None
+        sampler = Sampler(self._lib, self._llama, sampling, self._text_of, matcher)
         try:
             self._read(prompt, given_up)
             while not given_up():
-                token = sampler.draw()
+                token = sampler.sample()
                 ends = bool(self._lib.llama_vocab_is_eog(self._vocabulary, token))
                 wanted = sampling.logprobs is not None
                 yield Step(token, ends, sampler.logprob(token) if wanted else None)
@@ -191,6 +194,17 @@ class LlamaBackend:
     def close(self) -> None:
         """Frees the memory."""
         self._llama.close()
+
+    def _matcher(self, grammar: str) -> Handle:
+        from llguidance import LLMatcher
+        from llguidance.llamacpp import lltokenizer_from_vocab
+
+        if self._tokenizer is None:  # takes about 0.3 seconds
+            ends = [token for token in range(self._llama.n_vocab()) if self._ends_turn(token)]
+            with warnings.catch_warnings():  # llguidance calls what llama-cpp-python deprecates
+                warnings.simplefilter("ignore", DeprecationWarning)
+                self._tokenizer = lltokenizer_from_vocab(self._vocabulary, eos_token=ends)
+        return LLMatcher(self._tokenizer, grammar, log_level=0)
 
     def _read(self, prompt: Sequence[int], given_up: Callable[[], bool]) -> None:
         """Brings the model's memory to the end of ``prompt``."""

@@ -1,30 +1,35 @@
-"""JSON Schema as a bounded grammar (GBNF) that llama.cpp holds a model to.
+"""JSON Schema as a bounded grammar of llguidance that a local model is held to.
 
-Why not llama-cpp-python's own converter: its strings, lists and numbers have no end, so that a
-small model runs on until the window is full; it lets raw line breaks into strings, does not escape
-backslashes of constants, and drops keywords (bounds of numbers, ``maxLength`` beside a union)
-without a word.
+llguidance reads JSON Schema itself, but gives strings, lists, numbers and nested values no end: a
+small model then runs on until the window is full. So the schema is rewritten first: references are
+resolved, ``allOf`` and unions are joined with their surroundings, what has no bound gets one (the
+constants below), and keywords that llguidance does not know are removed and reported in
+``Grammar.loose``, because the reply is validated all the same.
 
-The grammar says one way of writing: properties in the schema's order, ``": "`` and ``", "`` between
-them, no other white space. What has no bound in the schema gets one (the constants below). The
-grammar may be narrower than the schema; where a keyword has no grammar, it is wider, and
-``Grammar.loose`` names the place, because the reply is validated all the same.
+The grammar allows one way of writing: properties in the schema's order, ``": "`` and ``", "``
+between them, no other white space.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from orglab.providers.base import JSON
-from orglab.providers.llama.llama_numbers import integer_rule, number_rule
-from orglab.providers.llama.llama_pattern import GrammarError, literal, pattern_rule
-from orglab.providers.structured_output.llama_merge import UnsatisfiableError, merged, target_of
+from orglab.providers.structured_output.schema_merge import both, local
 
-__all__ = ["LIST_ITEMS", "TEXT_CHARACTERS", "Grammar", "GrammarError", "grammar_of"]
+__all__ = [
+    "DIGITS",
+    "FRACTION_DIGITS",
+    "LIST_ITEMS",
+    "TEXT_CHARACTERS",
+    "Grammar",
+    "GrammarError",
+    "schema_grammar",
+]
 
 TEXT_CHARACTERS = 400
 """Longest string where the schema gives no ``maxLength``, in characters."""
@@ -32,25 +37,31 @@ TEXT_CHARACTERS = 400
 LIST_ITEMS = 8
 """Most items of a list, and members of a free object, where the schema gives no bound."""
 
-_LONGEST = 2000  # llama.cpp refuses longer repetitions
+DIGITS = 15
+"""Most digits before the point where the schema gives no bound."""
+
+FRACTION_DIGITS = 6
+"""Most digits after the point where the schema has no ``multipleOf``."""
+
+_LONGEST = 2000  # characters or items, whatever the schema allows
 _DEPTH = 32  # of schemas within schemas
 _SCHEMAS = 2000  # visited for one grammar; references can multiply without end
+_NAME = "^.{1,40}$"  # a member's name in a free object
 
-_CHAR = r'char ::= [^"\\\x00-\x1F\x7F] | "\\" ["\\nt]'
-
-_FORMATS: Final = {
-    "date": r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])$",
-    "time": r"^([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$",
-    "date-time": r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$",
-    "uuid": r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+_OPTIONS: Final = {
+    "whitespace_flexible": False,
+    "item_separator": ", ",
+    "key_separator": ": ",
+    "json_allowed_escapes": '"\\nt',
 }
+
+_FORMATS: Final = frozenset({"date", "date-time", "time", "uuid"})
 
 _LOOSE: Final = (
     "contains",
     "dependentRequired",
     "dependentSchemas",
     "if",
-    "minProperties",
     "not",
     "patternProperties",
     "propertyNames",
@@ -59,13 +70,19 @@ _LOOSE: Final = (
     "uniqueItems",
 )
 
-# What a schema without a type is about: the first kind with one of these keywords.
-_TELLING: Final = {
-    "object": ("properties", "required", "additionalProperties"),
+# A schema without a type is about the first kind with one of these keywords.
+_KEYWORDS: Final = {
+    "object": ("properties", "required", "additionalProperties", "minProperties", "maxProperties"),
     "array": ("items", "prefixItems", "minItems", "maxItems"),
     "string": ("pattern", "minLength", "maxLength", "format"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
 }
+_UNSATISFIABLE: Final = "Unsatisfiable schema"
+_ANY: Final = ("string", "number", "boolean", "null")  # not nested, so that it has an end
+
+
+class GrammarError(ValueError):
+    """Raised when a schema cannot be made a grammar: the place, and the reason."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,268 +90,266 @@ class Grammar:
     """A grammar and what it leaves to the validation.
 
     Attributes:
-        text: The grammar in llama.cpp's notation; its start is ``root``.
-        loose: Places where the grammar lets through what the schema does not, such as
+        text: The grammar in llguidance's serialisation.
+        schema: The bounded schema that it was made from.
+        loose: Places where the grammar allows what the schema does not, such as
             ``/tags: uniqueItems``.
     """
 
     text: str
+    schema: Mapping[str, JSON]
     loose: tuple[str, ...] = ()
 
 
-def grammar_of(schema: Mapping[str, JSON]) -> Grammar:
-    """The grammar of all replies that a model may write for ``schema``.
+def schema_grammar(schema: JSON) -> Grammar:
+    """Return the grammar of all replies that a model may write for ``schema``.
 
     Raises:
-        GrammarError: The schema cannot be made a grammar, or nothing fits it.
+        GrammarError: The schema cannot be made a grammar, or no value is valid.
     """
-    return _grammar_of_text(json.dumps(schema, ensure_ascii=False))
+    return _cached_grammar(json.dumps(schema, ensure_ascii=False))
 
 
 @lru_cache(maxsize=256)
-def _grammar_of_text(schema: str) -> Grammar:
-    writer = _Writer(json.loads(schema))
-    root = writer.value(writer.schema, "")
-    text = "\n".join([f"root ::= {root}", *writer.rules, _CHAR, ""])
-    return Grammar(text=text, loose=tuple(dict.fromkeys(writer.loose)))
+def _cached_grammar(schema: str) -> Grammar:
+    bounding = _Bounding(json.loads(schema))
+    bounded = bounding.bounded(bounding.root, "")
+    if bounded is False or _llguidance_error(bounded):
+        place, reason = _first_error(bounded, "")
+        raise GrammarError(f"{place or '/'}: {reason}")
+    return Grammar(
+        text=_serialised(bounded), schema=bounded, loose=tuple(dict.fromkeys(bounding.loose))
+    )
 
 
-class _Writer:
-    """Turns one schema into rules; each method gives the expression for a place."""
+class _Bounding:
+    """Rewrites one schema into a tree without references in which everything has a bound."""
 
-    def __init__(self, schema: JSON) -> None:
-        self.schema = schema
-        self.rules: list[str] = []
+    def __init__(self, root: JSON) -> None:
+        self.root = root
         self.loose: list[str] = []
         self.depth = 0
         self.visited = 0
 
-    def named(self, expression: str) -> str:
-        """A rule of its own, so that an expression used twice is written once."""
-        self.rules.append(f"rule-{len(self.rules)} ::= {expression}")
-        return f"rule-{len(self.rules) - 1}"
-
-    def value(self, schema: JSON, place: str) -> str:
-        if schema is True:
-            return self.anything(place)
+    def bounded(self, schema: JSON, place: str) -> JSON:
+        if schema is False:
+            return False
+        schema = {} if schema is True else schema
         if not isinstance(schema, Mapping):
-            raise GrammarError(f"{place or '/'}: nothing fits the schema {json.dumps(schema)}")
+            raise GrammarError(f"{place or '/'}: {json.dumps(schema)} is not a schema")
         self.visited += 1
         if self.depth >= _DEPTH or self.visited > _SCHEMAS:
             raise GrammarError(f"{place or '/'}: the schema refers to itself, or is too large")
         self.depth += 1
         try:
-            return self.resolved(schema, place)
+            return self._combined(schema, place)
         finally:
             self.depth -= 1
 
-    def resolved(self, schema: Mapping[str, JSON], place: str) -> str:
-        """Takes references and combinations apart, one at a time."""
-        if "$ref" in schema:
-            target = target_of(self.schema, schema["$ref"], place)
-            return self.value(merged(_less(schema, "$ref"), target, place), place)
+    def _combined(self, schema: Mapping[str, JSON], place: str) -> JSON:
+        """Resolve a reference, ``allOf`` or a union, one at a time."""
         if "$dynamicRef" in schema:
-            raise GrammarError(f"{place or '/'}: $dynamicRef has no grammar")
+            raise GrammarError(f"{place or '/'}: $dynamicRef is not supported")
+        if "$ref" in schema:
+            parts = [_without(schema, "$ref"), self._target(schema["$ref"], place)]
+            return self._all_of(parts, place)
         if "allOf" in schema:
-            whole = _less(schema, "allOf")
-            for part in schema["allOf"]:
-                whole = merged(whole, self.followed(part, place), place)
-            return self.value(whole, place)
+            return self._all_of([_without(schema, "allOf"), *schema["allOf"]], place)
         for key in ("anyOf", "oneOf"):
             if key in schema:
-                return self.union(_less(schema, key), schema[key], place)
-        return self.plain(schema, place)
+                base = _without(schema, key)
+                branches = [self._all_of([base, branch], place) for branch in schema[key]]
+                return {"anyOf": branches}
+        return self._plain(schema, place)
 
-    def followed(self, schema: JSON, place: str) -> JSON:
-        seen = 0
-        while isinstance(schema, Mapping) and "$ref" in schema:
-            target = target_of(self.schema, schema["$ref"], place)
-            schema = merged(_less(schema, "$ref"), target, place)
-            seen += 1
-            if seen > _DEPTH:
-                raise GrammarError(f"{place or '/'}: the schema refers to itself")
-        return schema
-
-    def union(self, base: Mapping[str, JSON], branches: Sequence[JSON], place: str) -> str:
-        """One of several; a branch that contradicts its surroundings drops out."""
-        options: list[str] = []
-        why: GrammarError | None = None
-        for branch in branches:
-            try:
-                whole = merged(base, self.followed(branch, place), place) if base else branch
-                options.append(self.value(whole, place))
-            except UnsatisfiableError as error:
-                why = error
-        if not options:
-            raise why or UnsatisfiableError(f"{place or '/'}: the union has no branch")
-        return _either(options)
-
-    def plain(self, schema: Mapping[str, JSON], place: str) -> str:
-        self.loose += [f"{place or '/'}: {key}" for key in _LOOSE if schema.get(key)]
-        if "const" in schema:
-            return self.constants([schema["const"]], schema, place)
-        if "enum" in schema:
-            return self.constants(schema["enum"], schema, place)
-        kinds = schema.get("type") or _kind_told_by(schema)
-        if isinstance(kinds, list):
-            return self.union(_less(schema, "type"), [{"type": kind} for kind in kinds], place)
-        return self.typed(kinds, schema, place)
-
-    def constants(self, values: Sequence[JSON], schema: Mapping[str, JSON], place: str) -> str:
-        fitting = [value for value in values if _of_kind(value, schema.get("type"))]
-        if "enum" in schema:
-            fitting = [value for value in fitting if value in schema["enum"]]
-        if not fitting:
-            raise UnsatisfiableError(f"{place or '/'}: no value is left to choose")
-        return _either([literal(_text(value)) for value in fitting])
-
-    def typed(self, kind: JSON, schema: Mapping[str, JSON], place: str) -> str:
-        if kind == "object":
-            return self.object(schema, place)
-        if kind == "array":
-            return self.array(schema, place)
-        if kind == "string":
-            return self.string(schema, place)
-        if kind in ("integer", "number"):
-            return self.numeric(kind, schema, place)
-        simple = {"boolean": '("true" | "false")', "null": '"null"', None: None}
-        if kind not in simple:
-            raise GrammarError(f"{place or '/'}: {kind!r} is no type of JSON Schema")
-        return simple[kind] or self.anything(place)
-
-    def numeric(self, kind: str, schema: Mapping[str, JSON], place: str) -> str:
-        self.loose += [f"{place or '/'}: multipleOf"] if "multipleOf" in schema else []
-        rule = (integer_rule if kind == "integer" else number_rule)(schema)
-        if rule is None:
-            raise UnsatisfiableError(f"{place or '/'}: no {kind} lies between its bounds")
-        return rule
-
-    def string(self, schema: Mapping[str, JSON], place: str) -> str:
-        pattern = schema.get("pattern") or _FORMATS.get(schema.get("format", ""))
-        least, most = self.span(schema, "Length", TEXT_CHARACTERS, place)
-        if pattern is None:
-            return rf'"\"" char{{{least},{most}}} "\""'
-        bounds = [key for key in ("minLength", "maxLength") if key in schema]
-        self.loose += [f"{place or '/'}: {key}" for key in bounds]
+    def _target(self, reference: JSON, place: str) -> JSON:
         try:
-            return rf'"\"" {pattern_rule(pattern)} "\""'
-        except GrammarError as error:
-            raise GrammarError(f"{place or '/'}: {error}") from None
+            return local(str(reference), self.root)
+        except (LookupError, ValueError, TypeError):
+            raise GrammarError(
+                f"{place or '/'}: $ref {reference!r} does not lead to a part of the schema"
+            ) from None
 
-    def span(
-        self, schema: Mapping[str, JSON], what: str, usual: int, place: str
-    ) -> tuple[int, int]:
-        """Least and most of ``minWHAT`` and ``maxWHAT``."""
-        least = int(schema.get(f"min{what}", 0))
-        most = min(int(schema.get(f"max{what}", max(usual, least))), _LONGEST)
-        if least > most:
-            raise UnsatisfiableError(f"{place or '/'}: min{what} {least} is more than {most}")
-        return least, most
+    def _all_of(self, schemas: Sequence[JSON], place: str) -> JSON:
+        """Return one schema for ``schemas``; llguidance intersects those that do not join."""
+        parts: list[JSON] = [{}]
+        for schema in schemas:
+            resolved = self._resolved(schema, place)
+            one = _joined(parts[-1], resolved)
+            parts[-1:] = [parts[-1], resolved] if one is None else [one]
+        made = [self.bounded(part, place) for part in parts]
+        return made[0] if len(made) == 1 else {"allOf": made}
 
-    def array(self, schema: Mapping[str, JSON], place: str) -> str:
-        least, most = self.span(schema, "Items", LIST_ITEMS, place)
-        first = list(schema.get("prefixItems", ()))[:most]
+    def _resolved(self, schema: JSON, place: str) -> JSON:
+        """Follow references at the top of ``schema``, so that what they lead to can be joined."""
+        for _ in range(_DEPTH):
+            if not isinstance(schema, Mapping) or "$ref" not in schema:
+                return {} if schema is True else schema
+            target = self._target(schema["$ref"], place)
+            rest = _without(schema, "$ref")
+            schema = {"allOf": [rest, target]} if rest else target
+        raise GrammarError(f"{place or '/'}: the schema refers to itself")
+
+    def _plain(self, schema: Mapping[str, JSON], place: str) -> JSON:
+        self.loose += [f"{place or '/'}: {key}" for key in _LOOSE if schema.get(key)]
+        if "const" in schema or "enum" in schema:
+            return {key: schema[key] for key in ("const", "enum", "type") if key in schema}
+        kinds = schema.get("type", _kind_by_keywords(schema))
+        if kinds is None:
+            kinds = _ANY
+        if not isinstance(kinds, str):
+            return {"anyOf": [self._plain({**schema, "type": kind}, place) for kind in kinds]}
+        bound = self._BOUNDS.get(kinds)
+        return {"type": kinds, **(bound(self, schema, place) if bound else {})}
+
+    def _string(self, schema: Mapping[str, JSON], _: str) -> JSON:
+        kept = _only(schema, ("pattern",))
+        if schema.get("format") in _FORMATS:
+            kept["format"] = schema["format"]
+        usual = 40 if "format" in kept else TEXT_CHARACTERS
+        whole = {**kept, **_span(schema, "Length", usual)}
+        if "pattern" in kept and "maxLength" not in schema and _llguidance_error(whole):
+            whole["maxLength"] = _LONGEST  # the pattern's shortest text may be longer than usual
+        return whole
+
+    def _number(self, schema: Mapping[str, JSON], _: str) -> JSON:
+        kept = _only(schema, _KEYWORDS["number"])
+        ends = [abs(kept[key]) for key in _KEYWORDS["number"][:4] if key in kept]
+        limit = max([10**DIGITS - 1, *(10 * int(end) for end in ends)])
+        if not {"minimum", "exclusiveMinimum"} & kept.keys():
+            kept["minimum"] = -limit
+        if not {"maximum", "exclusiveMaximum"} & kept.keys():
+            kept["maximum"] = limit
+        if schema.get("type") != "integer":
+            kept.setdefault("multipleOf", 10**-FRACTION_DIGITS)
+        return kept
+
+    def _array(self, schema: Mapping[str, JSON], place: str) -> JSON:
+        span = _span(schema, "Items", LIST_ITEMS)
+        first = [
+            self.bounded(item, f"{place}/{number}")
+            for number, item in enumerate(schema.get("prefixItems", ())[: span["maxItems"]])
+        ]
         rest = schema.get("items", not first)
-        if rest is False or most <= len(first):
-            most = min(most, len(first))
-        items = [self.value(item, f"{place}/{i}") for i, item in enumerate(first)]
-        item = self.named(self.value(rest, f"{place}/items")) if most > len(first) else ""
-        if least > most:
-            raise UnsatisfiableError(f"{place or '/'}: minItems {least} is more than {most}")
-        return f'"[" {_listed(items, item, max(least, len(first)), most)} "]"'
+        if rest is not False and span["maxItems"] > len(first):
+            rest = self.bounded(rest, f"{place}/items")
+        span["minItems"] = max(span["minItems"], len(first))
+        return {"prefixItems": first, "items": rest, **span}
 
-    def object(self, schema: Mapping[str, JSON], place: str) -> str:
-        required = set(schema.get("required", ()))
+    def _object(self, schema: Mapping[str, JSON], place: str) -> JSON:
+        required = list(schema.get("required", ()))
         declared = dict(schema.get("properties", {}))
         extra = schema.get("additionalProperties", True)
-        if extra is not False:
-            declared |= dict.fromkeys(sorted(required - set(declared)), extra)
-        if missing := required - set(declared):
-            raise UnsatisfiableError(
-                f"{place or '/'}: required, but not allowed: {sorted(missing)}"
-            )
+        declared |= dict.fromkeys(sorted(set(required) - declared.keys()), extra)
         if not declared:
-            return self.free_object(schema, extra, place)
-        self.loose += [f"{place or '/'}: maxProperties"] if "maxProperties" in schema else []
-        members = [
-            (f"{literal(_text(name) + ': ')} {rule}", name in required)
-            for name, rule in self.properties(declared, required, place)
-        ]
-        return f'"{{" {self.members(members)} "}}"'
+            return self._free_object(schema, extra, place)
+        self.loose += [f"{place or '/'}: {key}" for key in _KEYWORDS["object"][3:] if key in schema]
+        members = {
+            name: self.bounded(member, f"{place}/{name}") for name, member in declared.items()
+        }
+        return {"properties": members, "required": required, "additionalProperties": False}
 
-    def properties(
-        self, declared: Mapping[str, JSON], required: set[str], place: str
-    ) -> list[tuple[str, str]]:
-        """Rules by name; a property that nothing fits is left out where it may be."""
-        rules = []
-        for name, schema in declared.items():
-            if schema is False and name not in required:
-                continue
-            rules.append((name, self.value(schema, f"{place}/{name}")))
-        return rules
+    def _free_object(self, schema: Mapping[str, JSON], extra: JSON, place: str) -> JSON:
+        span = _span(schema, "Properties", LIST_ITEMS)
+        if extra is False or span["maxProperties"] == 0:
+            return {"additionalProperties": False}
+        member = self.bounded(extra, f"{place}/*")
+        return {"patternProperties": {_NAME: member}, "additionalProperties": False, **span}
 
-    def members(self, members: Sequence[tuple[str, bool]]) -> str:
-        """Members in order, those not required optional, with commas only between."""
-        after = ""  # what follows once something stands before
-        alone = ""  # what follows while nothing does
-        for rule, required in reversed(members):
-            named = self.named(rule)
-            tail = self.named(after) if after else ""
-            with_comma = f'", " {named}'
-            if required:
-                alone = f"{named} {tail}"
-                after = f"{with_comma} {tail}"
-            else:
-                alone = f"({named} {tail} | {alone})" if alone else f"({named} {tail})?"
-                after = f"({with_comma})? {tail}"
-        return alone
-
-    def free_object(self, schema: Mapping[str, JSON], extra: JSON, place: str) -> str:
-        least, most = self.span(schema, "Properties", LIST_ITEMS, place)
-        if extra is False or most == 0:
-            return '"{}"'
-        member = self.named(rf'"\"" char{{1,40}} "\": " {self.value(extra, f"{place}/*")}')
-        return f'"{{" {_listed([], member, least, most)} "}}"'
-
-    def anything(self, place: str) -> str:
-        """A value of no declared kind: one that is not nested, so that it has an end."""
-        kinds = ("string", "number", "boolean", "null")
-        return _either([self.typed(kind, {}, place) for kind in kinds])
+    _BOUNDS: Final[Mapping[str, Callable[..., JSON]]] = {
+        "string": _string,
+        "number": _number,
+        "integer": _number,
+        "array": _array,
+        "object": _object,
+    }
 
 
-def _listed(first: Sequence[str], item: str, least: int, most: int) -> str:
-    """Values with commas between: ``first``, then ``item`` until there are ``least`` to ``most``."""
-    head = ' ", " '.join(first)
-    if most <= len(first):
-        return head
-    low, high = least - len(first), most - len(first)
-    if first:
-        return f'{head} (", " {item}){{{low},{high}}}'
-    group = f'{item} (", " {item}){{{max(low - 1, 0)},{high - 1}}}'
-    return group if low > 0 else f"({group})?"
+_APART: Final = (
+    "const",
+    "format",
+    "multipleOf",
+    "pattern",
+    "prefixItems",
+)  # llguidance joins these
 
 
-def _either(options: Sequence[str]) -> str:
-    unique = list(dict.fromkeys(options))
-    return unique[0] if len(unique) == 1 else f"({' | '.join(unique)})"
+def _joined(one: JSON, other: JSON) -> JSON:
+    """Return one schema for two; None if a keyword that both have cannot be joined."""
+    if one == {} or other is False:
+        return other
+    if one is False or other == {}:
+        return one
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return None
+    if any(key in one and key in other and one[key] != other[key] for key in _APART):
+        return None
+    whole = both(one, other)
+    shared = one.keys() & other.keys()
+    for key in shared & {"additionalProperties", "items"}:
+        whole[key] = {"allOf": [one[key], other[key]]}
+    for key in shared & {"anyOf", "oneOf"}:
+        whole[key] = [{"allOf": [first, second]} for first in one[key] for second in other[key]]
+    if "properties" in shared:
+        first, second = one["properties"], other["properties"]
+        common = {name: {"allOf": [first[name], second[name]]} for name in first if name in second}
+        whole["properties"] = {**first, **second, **common}
+    return whole
 
 
-def _less(schema: Mapping[str, JSON], key: str) -> dict[str, JSON]:
+def _span(schema: Mapping[str, JSON], what: str, usual: int) -> dict[str, JSON]:
+    """Return ``minWHAT`` and ``maxWHAT``; the upper bound is ``usual`` where there is none."""
+    least = int(schema.get(f"min{what}", 0))
+    most = min(int(schema.get(f"max{what}", max(usual, least))), _LONGEST)
+    return {f"min{what}": least, f"max{what}": most}
+
+
+def _only(schema: Mapping[str, JSON], keys: Sequence[str]) -> dict[str, JSON]:
+    return {key: schema[key] for key in keys if key in schema}
+
+
+def _without(schema: Mapping[str, JSON], key: str) -> dict[str, JSON]:
     return {name: value for name, value in schema.items() if name != key}
 
 
-def _text(value: JSON) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+def _kind_by_keywords(schema: Mapping[str, JSON]) -> str | None:
+    return next((kind for kind, keys in _KEYWORDS.items() if schema.keys() & set(keys)), None)
 
 
-def _kind_told_by(schema: Mapping[str, JSON]) -> str | None:
-    return next((kind for kind, keys in _TELLING.items() if any(k in schema for k in keys)), None)
+def _serialised(schema: JSON) -> str:
+    from llguidance import LLMatcher  # part of the extra `llama`
+
+    return LLMatcher.grammar_from_json_schema(json.dumps({**schema, "x-guidance": _OPTIONS}))
 
 
-def _of_kind(value: JSON, kinds: JSON) -> bool:
-    if kinds is None:
-        return True
-    wanted = kinds if isinstance(kinds, list) else [kinds]
-    names = {bool: ("boolean",), int: ("integer", "number"), float: ("number",), str: ("string",)}
-    names |= {list: ("array",), dict: ("object",), type(None): ("null",)}
-    return any(name in wanted for name in names[type(value)])
+def _llguidance_error(schema: Mapping[str, JSON]) -> str:
+    """Return llguidance's error for a schema in one line; empty if it is accepted."""
+    from llguidance import LLMatcher
+
+    lines = LLMatcher.validate_grammar(_serialised(schema)).splitlines()
+    return lines[-1].removeprefix("error: ") if lines else ""
+
+
+def _first_error(schema: JSON, place: str) -> tuple[str, str]:
+    """Return the innermost place that llguidance refuses in a bounded schema, and the reason."""
+    if schema is False:
+        return place, "no value is valid"
+    reason = _llguidance_error(schema)
+    for inner, child in _children(schema, place):
+        error = "" if child is False else _llguidance_error(child)
+        if error and error.startswith(_UNSATISFIABLE) == reason.startswith(_UNSATISFIABLE):
+            return _first_error(child, inner)
+    pattern = f"the pattern {schema['pattern']!r}: " if "pattern" in schema else ""
+    return place, f"{pattern}{reason}"
+
+
+def _children(schema: Mapping[str, JSON], place: str) -> Iterator[tuple[str, JSON]]:
+    for key in ("allOf", "anyOf"):
+        yield from ((place, branch) for branch in schema.get(key, ()))
+    yield from (
+        (f"{place}/{name}", member) for name, member in schema.get("properties", {}).items()
+    )
+    yield from ((f"{place}/*", member) for member in schema.get("patternProperties", {}).values())
+    yield from ((f"{place}/{i}", item) for i, item in enumerate(schema.get("prefixItems", ())))
+    if isinstance(schema.get("items"), Mapping):
+        yield f"{place}/items", schema["items"]

@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from orglab.providers.base import JSON, BadRequest, Completion, Provider, Request
 from orglab.providers.llama.backend import Settings, library_installed
-from orglab.providers.llama.grammar import Grammar, GrammarError, grammar_of
+from orglab.providers.llama.grammar import Grammar, GrammarError, schema_grammar
 from orglab.providers.llama.model import Job, LocalModel, close_model, open_model
 from orglab.providers.llama.sampling import Sampling
 from orglab.providers.options import known_only
@@ -197,7 +197,7 @@ def _grammar(schema: Mapping[str, JSON] | None) -> Grammar | None:
     if schema is None:
         return None
     try:
-        return grammar_of(schema)
+        return schema_grammar(schema)
     except GrammarError as error:
         raise BadRequest(f"the reply's schema cannot be made a grammar: {error}") from None
 

