@@ -1,18 +1,24 @@
 """A condition on the columns of a row: ``loops == 0 and status == 'completed'``.
 
-Comparisons ``== = != < <= > >=`` of a column with a number, a quoted text or ``true``/``false``, joined
-by ``and``, ``or``, ``not`` and parentheses. It is read by this module alone: nothing of it is run.
+Comparisons of a column with a number, a quoted text or ``true``/``false``, joined by ``and``, ``or``,
+``not`` and parentheses.
 """
 
 from __future__ import annotations
 
 import operator
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from orglab.providers.base import JSON
 from orglab.results.statistics.errors import PlanFault
+from orglab.results.tables.condition_parser import (
+    ConditionError,
+    Language,
+    Node,
+    Operand,
+    parse_condition,
+)
 
 __all__ = ["Condition", "condition"]
 
@@ -20,16 +26,7 @@ Row: TypeAlias = Mapping[str, JSON]
 Condition: TypeAlias = Callable[[Row], bool | None]
 """Whether a row meets it; None where a missing value leaves it open."""
 
-_TOKEN = re.compile(
-    r"""\s*(?: (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])
-             | (?P<text>"[^"]*"|'[^']*')
-             | (?P<sign>==|!=|<=|>=|<|>|=)
-             | (?P<bracket>[()])
-             | (?P<name>`[^`]+`|[^\W\d][\w.]*) )""",
-    re.VERBOSE,
-)
-_SIGNS: Mapping[str, Callable[[JSON, JSON], bool]] = {
-    "==": operator.eq,
+_COMPARISONS: Mapping[str, Callable[[JSON, JSON], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -37,118 +34,53 @@ _SIGNS: Mapping[str, Callable[[JSON, JSON], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_WORDS = {"and", "or", "not", "true", "false"}
-_DEEPEST = 50
-
-Token: TypeAlias = tuple[str, str]
 
 
 def condition(text: str) -> Condition:
-    """Reads a condition.
+    """Return the test of rows that ``text`` describes.
 
     Raises:
-        PlanFault: It is none; the message shows where.
+        PlanFault: It is not a condition; the message says where.
     """
-    reader = _Reader(text)
-    found = reader.either(0)
-    reader.end()
-    return found
+    subject = f"condition {text!r}"
+    language = Language(
+        subject,
+        # double quotes hold a text, as in Python
+        lambda name, quote: Operand("text" if quote == '"' else "column", name),
+        dotted=True,
+    )
+    try:
+        return _row_test(parse_condition(text, language), subject)
+    except ConditionError as error:
+        raise PlanFault(str(error)) from None
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = list(_tokens(text))
-        self.at = 0
-
-    def peek(self) -> Token:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "")
-
-    def take(self) -> Token:
-        token = self.peek()
-        self.at += 1
-        return token
-
-    def is_word(self, word: str) -> bool:
-        kind, text = self.peek()
-        return kind == "name" and text.lower() == word
-
-    def fault(self, wanted: str) -> PlanFault:
-        found = self.peek()[1] or "the end"
-        return PlanFault(f"condition {self.text!r}: expected {wanted}, found {found}")
-
-    def end(self) -> None:
-        if self.at < len(self.tokens):
-            raise self.fault("the end, `and` or `or`")
-
-    def either(self, depth: int) -> Condition:
-        parts = [self.all(depth)]
-        while self.is_word("or"):
-            self.take()
-            parts.append(self.all(depth))
-        return parts[0] if len(parts) == 1 else lambda row: _any(part(row) for part in parts)
-
-    def all(self, depth: int) -> Condition:
-        parts = [self.one(depth)]
-        while self.is_word("and"):
-            self.take()
-            parts.append(self.one(depth))
-        return parts[0] if len(parts) == 1 else lambda row: _all(part(row) for part in parts)
-
-    def one(self, depth: int) -> Condition:
-        if depth > _DEEPEST:
-            raise PlanFault("condition: nested too deeply")
-        if self.is_word("not"):
-            self.take()
-            inner = self.one(depth + 1)
-            return lambda row: _not(inner(row))
-        if self.peek() == ("bracket", "("):
-            self.take()
-            found = self.either(depth + 1)
-            if self.peek() != ("bracket", ")"):
-                raise self.fault("a closing parenthesis")
-            self.take()
-            return found
-        return self.comparison()
-
-    def comparison(self) -> Condition:
-        kind, name = self.peek()
-        if kind != "name" or name.lower() in _WORDS:
-            raise self.fault("a column")
-        self.take()
-        if self.peek()[0] != "sign":
-            raise self.fault("one of == != < <= > >=")
-        sign = self.take()[1]
-        return _comparison(name.strip("`"), sign, self.value())
-
-    def value(self) -> JSON:
-        kind, text = self.peek()
-        if kind == "number":
-            self.take()
-            return float(text)
-        if kind == "text":
-            self.take()
-            return text[1:-1]
-        if kind == "name" and text.lower() in ("true", "false"):
-            self.take()
-            return text.lower() == "true"
-        raise self.fault("a number, a quoted text, true or false")
+def _row_test(node: Node, subject: str) -> Condition:
+    if isinstance(node, Operand):
+        raise PlanFault(
+            f"{subject}: `{node.value}` is not a comparison; expected one of == != < <= > >="
+        )
+    if node.operator in _COMPARISONS:
+        return _comparison(node.operator, node.parts, subject)
+    if node.operator not in ("and", "or", "not"):
+        raise PlanFault(
+            f"{subject}: `{node.operator}` is not allowed; expected one of == != < <= > >="
+        )
+    tests = [_row_test(part, subject) for part in node.parts]
+    if node.operator == "not":
+        return lambda row: _negated(tests[0](row))
+    if node.operator == "and":
+        return lambda row: _all([test(row) for test in tests])
+    return lambda row: _negated(_all([_negated(test(row)) for test in tests]))
 
 
-def _tokens(text: str) -> Iterator[Token]:
-    at, end = 0, len(text.rstrip())
-    while at < end:
-        match = _TOKEN.match(text, at)
-        if match is None or match.lastgroup is None:
-            raise PlanFault(
-                f"condition {text!r}: cannot be read from {text[at:end].strip()[:20]!r} on"
-            )
-        yield match.lastgroup, match[match.lastgroup]
-        at = match.end()
-
-
-def _comparison(name: str, sign: str, value: JSON) -> Condition:
-    compare = _SIGNS[sign]
+def _comparison(sign: str, parts: tuple[Node, ...], subject: str) -> Condition:
+    column, other = parts
+    if not isinstance(column, Operand) or column.kind != "column":
+        raise PlanFault(f"{subject}: expected a column before `{sign}`")
+    value = _constant(other, subject)
+    compare = _COMPARISONS[sign]
+    name = column.value
 
     def meets(row: Row) -> bool | None:
         if name not in row:
@@ -165,16 +97,28 @@ def _comparison(name: str, sign: str, value: JSON) -> Condition:
     return meets
 
 
-def _not(value: bool | None) -> bool | None:
+def _constant(node: Node, subject: str) -> JSON:
+    if isinstance(node, Operand) and node.kind == "number":
+        return float(node.value)
+    if isinstance(node, Operand) and node.kind in ("text", "boolean"):
+        return node.value if node.kind == "text" else node.value == "true"
+    if isinstance(node, Operand):
+        shown = node.value
+    elif node.operator in "+-" and len(node.parts) == 1:
+        value = _constant(node.parts[0], subject)
+        if isinstance(value, float):
+            return -value if node.operator == "-" else value
+        shown = node.operator
+    else:
+        shown = node.operator
+    raise PlanFault(f"{subject}: expected a number, a quoted text, true or false, found {shown}")
+
+
+def _negated(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 
-def _all(values: Iterator[bool | None]) -> bool | None:
-    found = list(values)
-    if False in found:
+def _all(values: list[bool | None]) -> bool | None:
+    if False in values:
         return False
-    return None if None in found else True
-
-
-def _any(values: Iterator[bool | None]) -> bool | None:
-    return _not(_all(_not(value) for value in values))
+    return None if None in values else True

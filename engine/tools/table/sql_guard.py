@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from orglab.engine.tools.table.column_types import CellType
 from orglab.engine.tools.table.database import Database, quoted
-from orglab.engine.tools.table.functions import CLOCK, FUNCTIONS, GROWING, INSTEAD, REPLACING, TYPES
 from orglab.providers.base import ToolError
+from orglab.results.tables.condition_parser import SQLTree, arguments
 
 __all__ = ["guarded"]
 
@@ -47,7 +46,84 @@ _NODE_WORDS = {
 _NUMERIC = {"BIGINT", "DECIMAL", "DOUBLE", "HUGEINT", "INTEGER", "INTEGER_LITERAL", "NUMERIC"}
 _OPERATORS_REFUSED = {"ARRAY_EXTRACT", "ARRAY_SLICE", "STRUCT_EXTRACT", "ARRAY_CONSTRUCTOR"}
 
-_Tree = Mapping[str, Any]
+_GROWING = frozenset({"||", "concat"})
+"""Functions whose result is as long as all their arguments together."""
+
+_REPLACING = frozenset({"regexp_replace", "replace"})
+"""Functions whose result grows by what they put in."""
+
+_AGGREGATES = """
+any_value arg_max arg_min avg bool_and bool_or count count_if count_star countif covar_pop
+covar_samp first kurtosis last max max_by mean median min min_by mode quantile quantile_cont
+quantile_disc skewness stddev stddev_pop stddev_samp sum var_pop var_samp variance
+"""
+
+_WINDOWS = """
+cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number
+"""
+
+_OPERATORS = """
++ - * / // % ^ ** || ~~ !~~ ~~* !~~* like_escape not_like_escape ilike_escape not_ilike_escape
+"""
+
+_NUMBERS = """
+abs acos add asin atan atan2 cbrt ceil ceiling cos degrees divide exp floor fmod greatest isfinite
+isinf isnan least ln log log10 log2 mod multiply pi pow power radians round sign sin sqrt subtract
+tan trunc
+"""
+
+_TEXTS = """
+concat contains ends_with instr lcase left len length lower ltrim position prefix regexp_extract
+regexp_full_match regexp_matches regexp_replace replace reverse right rtrim split_part starts_with
+strip_accents strlen strpos substr substring suffix trim ucase upper
+"""
+
+_TIMES = """
+century date_add date_diff date_part date_sub date_trunc datediff datepart datesub datetrunc day
+dayname dayofmonth dayofweek dayofyear decade epoch epoch_ms hour isodow isoyear last_day make_date
+make_timestamp minute month monthname quarter second strftime strptime time_bucket to_days to_hours
+to_minutes to_months to_seconds to_weeks to_years try_strptime week weekday weekofyear year
+yearweek
+"""
+
+_CHOICES = "coalesce constant_or_null if ifnull nullif"
+
+_FUNCTIONS = frozenset(
+    " ".join((_AGGREGATES, _WINDOWS, _OPERATORS, _NUMBERS, _TEXTS, _TIMES, _CHOICES)).split()
+)
+"""Allowed functions and operators, in lower case."""
+
+_TYPES = """
+    BIGINT BOOL BOOLEAN DATE DECIMAL DOUBLE FLOAT FLOAT4 FLOAT8 HUGEINT INT INT4 INT8 INTEGER
+    INTERVAL LONG NUMERIC REAL SMALLINT STRING TEXT TIME TIMESTAMP TINYINT VARCHAR
+"""
+
+_TYPES_ALLOWED = frozenset(_TYPES.split())
+"""Types that a value may be cast to."""
+
+_CLOCK = """
+    current_catalog current_database current_date current_role current_schema current_time
+    current_timestamp current_user localtime localtimestamp session_user user
+"""
+
+_CLOCK_NAMES = frozenset(_CLOCK.split())
+"""Names that the database answers from its clock or its session where no column has them."""
+
+_NO_FILES = "the only table is `data`; files cannot be read"
+_REPEATABLE = "the same call must give the same result"
+_CORRELATE = "call the tool `correlate`, which tells constant columns and small n"
+_NO_LISTS = "lists are not allowed; use GROUP BY"
+
+_INSTEAD = {
+    **dict.fromkeys(("read_csv", "read_csv_auto", "read_text", "read_blob"), _NO_FILES),
+    **dict.fromkeys(("read_json", "read_json_auto", "read_parquet", "glob"), _NO_FILES),
+    **dict.fromkeys(("now", "today", "get_current_timestamp", "age"), _REPEATABLE),
+    **dict.fromkeys(("random", "uuid", "gen_random_uuid", "setseed"), _REPEATABLE),
+    **dict.fromkeys(("corr", "regr_r2", "regr_slope", "regr_intercept"), _CORRELATE),
+    **dict.fromkeys(("list", "array_agg", "list_value", "unnest", "string_agg"), _NO_LISTS),
+    **dict.fromkeys(("histogram",), "call the tool `histogram`"),
+}
+"""What to do in place of a refused function, in words."""
 
 
 def guarded(sql: str, database: Database, columns: Mapping[str, CellType]) -> str:
@@ -86,7 +162,7 @@ class _Guard:
         self._made: set[str] = set()
         self._growing = 0
 
-    def look(self, tree: _Tree) -> None:
+    def look(self, tree: SQLTree) -> None:
         if tree.get("error"):
             raise ToolError(str(tree.get("error_message", "this SELECT cannot be read")))
         statements = tree["statements"]
@@ -98,7 +174,7 @@ class _Guard:
         if _tables(statements, {}) > _MOST_TABLES:
             raise ToolError(f"`data` is read more than {_MOST_TABLES} times: write less")
 
-    def _part(self, part: _Tree) -> None:
+    def _part(self, part: SQLTree) -> None:
         sort, kind = part.get("class"), part.get("type")
         if isinstance(sort, str):
             self._expression(sort, str(kind), part)
@@ -109,7 +185,7 @@ class _Guard:
         if "select_list" in part:
             _refuse_reuse(part["select_list"])
 
-    def _expression(self, sort: str, kind: str, part: _Tree) -> None:
+    def _expression(self, sort: str, kind: str, part: SQLTree) -> None:
         if sort not in _CLASSES or kind in _OPERATORS_REFUSED:
             raise ToolError(f"{kind.lower().replace('_', ' ')} is not allowed in `sql`")
         if "function_name" in part:
@@ -121,21 +197,20 @@ class _Guard:
         elif kind.startswith("COMPARE_"):
             self._comparison(part)
 
-    def _function(self, part: _Tree) -> None:
+    def _function(self, part: SQLTree) -> None:
         name = str(part["function_name"]).lower()
-        if name not in FUNCTIONS or part.get("schema") or part.get("catalog"):
-            hint = INSTEAD.get(name, "")
+        if name not in _FUNCTIONS or part.get("schema") or part.get("catalog"):
+            hint = _INSTEAD.get(name, "")
             raise ToolError(f"the function `{name}` is not allowed" + (f": {hint}" if hint else ""))
-        if name in GROWING:
-            self._growing += max(2, len(_arguments(part)))
-        if name in REPLACING:
-            _refuse_growth(name, _arguments(part))
+        if name in _GROWING:
+            self._growing += max(2, len(arguments(part)))
+        if name in _REPLACING:
+            _refuse_growth(name, arguments(part))
             self._growing += name == "regexp_replace"
 
-    def _comparison(self, part: _Tree) -> None:
+    def _comparison(self, part: SQLTree) -> None:
         """Refuses a text beside a number: the database would round texts, or fail at the first word."""
-        sides = [part[key] for key in ("left", "right", "input", "lower", "upper") if key in part]
-        sides += part.get("children", [])
+        sides = arguments(part)
         texts = [name for side in sides if (name := self._of(side, "text"))]
         numbers = [_number_of(side) or self._of(side, "integer", "number") for side in sides]
         number = next(filter(None, numbers), None)
@@ -146,7 +221,7 @@ class _Guard:
                 f"single quotes, or write TRY_CAST({name} AS DOUBLE), which is NULL for what is no number"
             )
 
-    def _of(self, side: _Tree, *kinds: CellType) -> str | None:
+    def _of(self, side: SQLTree, *kinds: CellType) -> str | None:
         """The column's name, where ``side`` is a bare column of the table of one of these types."""
         if side.get("class") != "COLUMN_REF":
             return None
@@ -156,11 +231,11 @@ class _Guard:
 
     def _column(self, names: Sequence[str]) -> None:
         name = names[-1].lower()
-        if name in CLOCK and name not in self._columns:
-            raise ToolError(f"`{name}` is not allowed: {INSTEAD['now']}")
+        if name in _CLOCK_NAMES and name not in self._columns:
+            raise ToolError(f"`{name}` is not allowed: {_INSTEAD['now']}")
 
 
-def _parts(tree: object) -> Iterator[_Tree]:
+def _parts(tree: object) -> Iterator[SQLTree]:
     """Every mapping in ``tree``, outer ones first."""
     waiting = [tree]
     while waiting:
@@ -172,13 +247,7 @@ def _parts(tree: object) -> Iterator[_Tree]:
             waiting += one
 
 
-def _arguments(part: _Tree) -> list[_Tree]:
-    """The arguments of a function; newer databases wrap each with its name."""
-    found = part.get("arguments", part.get("children", []))
-    return [one.get("expression", one) for one in found]
-
-
-def _text_of(part: _Tree) -> str | None:
+def _text_of(part: SQLTree) -> str | None:
     """The text of a constant, else None."""
     if part.get("class") != "CONSTANT":
         return None
@@ -187,7 +256,7 @@ def _text_of(part: _Tree) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _number_of(part: _Tree) -> str | None:
+def _number_of(part: SQLTree) -> str | None:
     """A constant number as it is written, else None."""
     if part.get("class") != "CONSTANT":
         return None
@@ -199,7 +268,7 @@ def _number_of(part: _Tree) -> str | None:
     return str(value["value"]) if isinstance(value, dict) and kind in _NUMERIC else None
 
 
-def _refuse_growth(name: str, arguments: Sequence[_Tree]) -> None:
+def _refuse_growth(name: str, arguments: Sequence[SQLTree]) -> None:
     """A replacement must be a constant, no longer than what it replaces."""
     old, new = (_text_of(one) for one in arguments[1:3]) if len(arguments) > 2 else (None, None)
     room = 1 if name == "regexp_replace" else len(old or "")
@@ -210,15 +279,17 @@ def _refuse_growth(name: str, arguments: Sequence[_Tree]) -> None:
         )
 
 
-def _refuse_type(part: _Tree) -> None:
+def _refuse_type(part: SQLTree) -> None:
     name = part.get("type_name")
     if name is None:  # as older databases write it: a cast holds its type's id
         name = part["cast_type"].get("id", "")
-    if str(name).upper() not in TYPES:
-        raise ToolError(f"the type {name} is not allowed; allowed: {', '.join(sorted(TYPES))}")
+    if str(name).upper() not in _TYPES_ALLOWED:
+        raise ToolError(
+            f"the type {name} is not allowed; allowed: {', '.join(sorted(_TYPES_ALLOWED))}"
+        )
 
 
-def _refuse_reuse(items: Sequence[_Tree]) -> None:
+def _refuse_reuse(items: Sequence[SQLTree]) -> None:
     given: set[str] = set()
     reused = 0
     for item in items:
@@ -249,7 +320,7 @@ def _tables(tree: object, known: Mapping[str, int]) -> int:
     return sum(_tables(one, known) for key, one in tree.items() if key != "cte_map")
 
 
-def _table(tree: _Tree, known: Mapping[str, int]) -> int:
+def _table(tree: SQLTree, known: Mapping[str, int]) -> int:
     name = str(tree["table_name"]).lower()
     if not (tree.get("schema_name") or tree.get("catalog_name")):
         if name in known:
@@ -259,7 +330,7 @@ def _table(tree: _Tree, known: Mapping[str, int]) -> int:
     raise ToolError(f"no table `{tree['table_name']}`: the only table is `data`")
 
 
-def _with_ctes(ctes: Sequence[_Tree], known: Mapping[str, int]) -> Mapping[str, int]:
+def _with_ctes(ctes: Sequence[SQLTree], known: Mapping[str, int]) -> Mapping[str, int]:
     found = dict(known)
     for one in ctes:
         value = one["value"]

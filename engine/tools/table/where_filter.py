@@ -1,4 +1,4 @@
-"""The language of `where`: a condition on a row, read by us and turned into SQL that only reads.
+"""The language of `where`: a typed condition on a row, compiled to SQL that only reads.
 
 A missing value equals nothing and is neither greater nor smaller than anything; `not` is plain
 negation. So `x > 1`, `x = 1` and `x in (1, 2)` do not hold where x is missing, and `not (x > 1)`,
@@ -7,266 +7,258 @@ negation. So `x > 1`, `x = 1` and `x in (1, 2)` do not hold where x is missing, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import NamedTuple
 
 from orglab.engine.tools.table.column_lookup import columns_are, find_column
-from orglab.engine.tools.table.column_types import Column
+from orglab.engine.tools.table.column_types import CellType, Column
 from orglab.engine.tools.table.database import quoted
-from orglab.engine.tools.table.expressions import (
-    FUNCTIONS,
-    Term,
-    alike,
-    calculated,
-    called,
-    comparison,
-    constant_number,
-    constant_text,
-    need_number,
-    negated,
-    truth,
-)
-from orglab.engine.tools.table.terms import Token, tokens
 from orglab.providers.base import ToolError
+from orglab.results.tables.condition_parser import (
+    ConditionError,
+    Language,
+    Node,
+    Operand,
+    parse_condition,
+)
 
-__all__ = ["condition"]
+__all__ = ["FUNCTIONS", "Function", "condition"]
 
-_DEEPEST = 30
+LONGEST = 1_000
 
-_COMPARISONS = {"=": "=", "==": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_OPPOSITES = {"!=": "=", "<>": "="}
-_WORDS = {
-    "and", "between", "false", "ilike", "in", "is", "like", "none", "not", "null", "or", "true",
-}  # fmt: skip
+_NUMBERS: frozenset[CellType] = frozenset({"integer", "number"})
+_MOMENTS: frozenset[CellType] = frozenset({"date", "timestamp"})
+_TEXTS: frozenset[CellType] = frozenset({"text"})
+_COMPARISONS = {"=", "!=", "<", "<=", ">", ">="}
+
+
+class Function(NamedTuple):
+    """A function of conditions: the types that each argument may have, and its result's."""
+
+    takes: tuple[frozenset[CellType], ...]
+    gives: CellType
+
+
+FUNCTIONS: dict[str, Function] = {
+    **dict.fromkeys(("abs", "ceil", "floor", "round"), Function((_NUMBERS,), "number")),
+    **dict.fromkeys(("lower", "upper", "trim"), Function((_TEXTS,), "text")),
+    **dict.fromkeys(
+        ("contains", "starts_with", "ends_with"), Function((_TEXTS, _TEXTS), "boolean")
+    ),
+    **dict.fromkeys(
+        ("year", "quarter", "month", "week", "day", "dayofweek", "isodow"),
+        Function((_MOMENTS,), "integer"),
+    ),
+    **dict.fromkeys(("hour", "minute", "second"), Function((frozenset({"timestamp"}),), "integer")),
+    **dict.fromkeys(("dayname", "monthname"), Function((_MOMENTS,), "text")),
+    "length": Function((_TEXTS,), "integer"),
+}
+
+
+class _Term(NamedTuple):
+    """A typed part of a condition.
+
+    ``text``: the value of a constant text; ``column``: a bare column, which may be missing.
+    """
+
+    sql: str
+    kind: CellType
+    name: str
+    constant: bool = False
+    text: str | None = None
+    column: bool = False
 
 
 def condition(where: str, columns: Mapping[str, Column]) -> str:
-    """``where`` as an SQL expression that is true or false for every row, never NULL.
+    """Return ``where`` as an SQL expression that is true or false for every row, never NULL.
 
     Args:
         where: The condition as a model or an author wrote it.
         columns: The table's columns by name.
 
     Raises:
-        ToolError: It is no condition on these columns; the text says how to write it.
+        ToolError: It is not a condition on these columns; the text says how to write it.
     """
-    reader = _Reader(tokens(where), columns)
-    whole = reader.either()
-    if reader.now.sort != "end":
-        raise ToolError(reader.unexpected())
-    return truth(whole, "the condition").sql
+    if len(where) > LONGEST:
+        raise ToolError(f"`where` is too long: {len(where):,} characters, at most {LONGEST:,}")
+
+    def column(name: str, quote: str) -> Operand:
+        if quote and name not in columns:
+            # in Python and in many a model's SQL, double quotes hold a text
+            return Operand("text", name)
+        return Operand("column", find_column(columns, name).name)
+
+    try:
+        tree = parse_condition(where, Language("`where`", column, FUNCTIONS))
+        return _as_truth(_Compiler(columns).term(tree), "the condition").sql
+    except ConditionError as error:
+        raise ToolError(str(error)) from None
+    except RecursionError:
+        raise ToolError("`where` is too deep: write it flatter") from None
 
 
-class _Reader:
-    """Recursive descent over the tokens; each method reads one level of binding."""
+class _Compiler:
+    """Types each node of a condition and writes its SQL."""
 
-    def __init__(self, found: Sequence[Token], columns: Mapping[str, Column]) -> None:
-        self._tokens = found
-        self._place = 0
-        self._depth = 0
+    def __init__(self, columns: Mapping[str, Column]) -> None:
         self._columns = columns
 
-    @property
-    def now(self) -> Token:
-        return self._tokens[self._place]
+    def term(self, node: Node) -> _Term:
+        if isinstance(node, Operand):
+            return self._operand(node)
+        operator, parts = node.operator, [self.term(part) for part in node.parts]
+        if operator in ("and", "or"):
+            return _conjunction(operator, parts)
+        if operator in _COMPARISONS:
+            return self._comparison(operator, *parts)
+        if operator in FUNCTIONS:
+            return _call(operator, FUNCTIONS[operator], parts)
+        match operator:
+            case "not":
+                return _negated(_as_truth(parts[0], "what stands after `not`"))
+            case "is null":
+                return _Term(f"({parts[0].sql} IS NULL)", "boolean", "a condition")
+            case "in":
+                return _membership(*parts)
+            case "between":
+                value = parts[0]
+                low, high = (_alike(value, bound)[1].sql for bound in parts[1:])
+                return _null_is_false(f"({value.sql} BETWEEN {low} AND {high})")
+            case "like" | "ilike":
+                return _like(operator, *parts)
+        return _arithmetic(operator, parts)
 
-    def unexpected(self) -> str:
-        if self.now.sort == "end":
-            return "`where` ends too early: something is missing at its end"
-        if self.now.value == ".":
-            return (
-                "`where`: attributes and methods (`a.b`) are not allowed; allowed functions: "
-                + ", ".join(sorted(FUNCTIONS))
-            )
-        if self.now.value in {*_COMPARISONS, *_OPPOSITES}:
-            return "`where`: comparisons cannot be chained; write `a > 1 and a < 3`"
-        return f"`where`: `{self.now.value}` is not expected there"
+    def _operand(self, operand: Operand) -> _Term:
+        value, name = operand.value, f"`{operand.value}`"
+        match operand.kind:
+            case "column":
+                return _Term(quoted(value), self._columns[value].type, name, column=True)
+            case "text":
+                literal = "'" + value.replace("'", "''") + "'"
+                return _Term(literal, "text", f"'{value}'", constant=True, text=value)
+            case "boolean":
+                return _Term(value, "boolean", name, constant=True)
+            case "number" if value.isdigit() and len(value) <= 38:
+                return _Term(value, "integer", name, constant=True)
+            case "number":
+                return _Term(f"CAST('{value}' AS DOUBLE)", "number", name, constant=True)
+        raise ToolError("`where`: write `is null` or `is not null` to ask for missing values")
 
-    def _take(self) -> Token:
-        token = self.now
-        self._place += token.sort != "end"
-        return token
-
-    def _word(self, *words: str) -> str:
-        """The word or mark among ``words`` that comes now, taken; else ""."""
-        token = self.now
-        value = token.value.lower()
-        if token.sort not in ("name", "mark") or value not in words:
-            return ""
-        self._take()
-        return value
-
-    def _need(self, *words: str) -> None:
-        if not self._word(*words):
-            raise ToolError(f"{self.unexpected()} (`{words[0]}` was expected)")
-
-    def either(self) -> Term:
-        return self._joined(self._both, "OR", "or", "|")
-
-    def _both(self) -> Term:
-        return self._joined(self._not, "AND", "and", "&")
-
-    def _joined(self, part: Callable[[], Term], sql: str, *words: str) -> Term:
-        left = part()
-        while word := self._word(*words):
-            left = truth(left, f"what stands before `{word}`")
-            right = truth(part(), f"what stands after `{word}`")
-            left = Term(f"({left.sql} {sql} {right.sql})", "boolean", "a condition")
-        return left
-
-    def _not(self) -> Term:
-        with_not = self._word("not", "~")
-        if not with_not:
-            return self._comparison()
-        self._deeper()
-        term = negated(truth(self._not(), "what stands after `not`"))
-        self._depth -= 1
-        return term
-
-    def _deeper(self) -> None:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise ToolError(f"`where` is too deep: at most {_DEEPEST} levels of brackets")
-
-    def _comparison(self) -> Term:
-        left = self._sum()
-        if sign := self._word(*_COMPARISONS, *_OPPOSITES):
-            return self._compared(left, sign)
-        if self._word("is"):
-            return self._is(left)
-        opposite = bool(self._word("not"))
-        test = self._test(left)
-        if test is None and opposite:
-            raise ToolError(f"{self.unexpected()} (`in`, `like` or `between` was expected)")
-        return left if test is None else negated(test) if opposite else test
-
-    def _test(self, left: Term) -> Term | None:
-        if self._word("in"):
-            return self._in(left)
-        if self._word("between"):
-            return self._between(left)
-        if like := self._word("like", "ilike"):
-            return self._like(left, like)
-        return None
-
-    def _compared(self, left: Term, sign: str) -> Term:
-        right = self._sum()
+    def _comparison(self, sign: str, left: _Term, right: _Term) -> _Term:
         if left.constant and right.constant:
             raise ToolError(
                 f"`where` compares {left.name} with {right.name}: neither is a column. "
                 f"{columns_are(self._columns)}"
             )
-        left, right = alike(left, right)
-        equal = _COMPARISONS.get(sign) or _OPPOSITES[sign]
-        if left.kind == "boolean" and equal != "=":
+        left, right = _alike(left, right)
+        if left.kind == "boolean" and sign not in ("=", "!="):
             raise ToolError(f"`where`: true and false have no order, `{sign}` cannot be used")
-        term = comparison(f"({left.sql} {equal} {right.sql})", "a condition")
-        return negated(term) if sign in _OPPOSITES else term
+        if sign == "!=":
+            return _negated(_null_is_false(f"({left.sql} = {right.sql})"))
+        return _null_is_false(f"({left.sql} {sign} {right.sql})")
 
-    def _is(self, left: Term) -> Term:
-        opposite = bool(self._word("not"))
-        if self._word("null", "none"):
-            term = Term(f"({left.sql} IS NULL)", "boolean", "a condition")
-        elif value := self._word("true", "false"):
-            truth(left, f"what stands before `is {value}`")
-            term = comparison(f"({left.sql} = {value})", "a condition")
-        else:
-            raise ToolError(f"{self.unexpected()} (`null`, `true` or `false` was expected)")
-        return negated(term) if opposite else term
 
-    def _in(self, left: Term) -> Term:
-        closing = {"(": ")", "[": "]"}.get(self._word("(", "["))
-        if closing is None:
-            raise ToolError("`where`: after `in` comes a list, such as `in (1, 2)`")
-        items = [self._alike_item(left)]
-        while self._word(","):
-            items.append(self._alike_item(left))
-        self._need(closing)
-        return comparison(f"({left.sql} IN ({', '.join(items)}))", "a condition")
+def _as_truth(term: _Term, place: str) -> _Term:
+    """Return ``term`` as a boolean, false where it is missing."""
+    if term.kind != "boolean":
+        raise ToolError(f"`where`: {place} is not true or false: {term.name} is {term.kind}")
+    return _null_is_false(term.sql, term.name) if term.column else term
 
-    def _alike_item(self, left: Term) -> str:
-        item = self._sum()
+
+def _null_is_false(sql: str, name: str = "a condition") -> _Term:
+    return _Term(f"coalesce({sql}, FALSE)", "boolean", name)
+
+
+def _negated(term: _Term) -> _Term:
+    return _Term(f"(NOT {term.sql})", "boolean", "a condition")
+
+
+def _conjunction(word: str, parts: Sequence[_Term]) -> _Term:
+    places = ["before", *["after"] * (len(parts) - 1)]
+    truths = [
+        _as_truth(part, f"what stands {place} `{word}`").sql
+        for place, part in zip(places, parts, strict=True)
+    ]
+    return _Term(f"({f' {word.upper()} '.join(truths)})", "boolean", "a condition")
+
+
+def _membership(value: _Term, *items: _Term) -> _Term:
+    for item in items:
         if not item.constant:
             raise ToolError(f"`where`: a list after `in` holds constants only, not {item.name}")
-        return alike(left, item)[1].sql
+    return _null_is_false(
+        f"({value.sql} IN ({', '.join(_alike(value, item)[1].sql for item in items)}))"
+    )
 
-    def _between(self, left: Term) -> Term:
-        low = alike(left, self._sum())[1]
-        self._need("and")
-        high = alike(left, self._sum())[1]
-        return comparison(f"({left.sql} BETWEEN {low.sql} AND {high.sql})", "a condition")
 
-    def _like(self, left: Term, like: str) -> Term:
-        pattern = self._sum()
-        if left.kind != "text" or pattern.text is None:
-            raise ToolError(f"`where`: `{like}` compares a text column with a text, such as 'A%'")
-        return comparison(f"({left.sql} {like.upper()} {pattern.sql})", "a condition")
+def _like(operator: str, value: _Term, pattern: _Term) -> _Term:
+    if value.kind != "text" or pattern.text is None:
+        raise ToolError(f"`where`: `{operator}` compares a text column with a text, such as 'A%'")
+    return _null_is_false(f"({value.sql} {operator.upper()} {pattern.sql})")
 
-    def _sum(self) -> Term:
-        left = self._product()
-        while sign := self._word("+", "-"):
-            left = calculated(left, sign, self._product())
-        return left
 
-    def _product(self) -> Term:
-        left = self._signed()
-        while sign := self._word("*", "/", "%"):
-            left = calculated(left, sign, self._signed())
-        return left
+def _call(name: str, function: Function, arguments: Sequence[_Term]) -> _Term:
+    if len(arguments) != len(function.takes):
+        raise ToolError(f"`where`: `{name}` takes {len(function.takes)} argument(s)")
+    for one, kinds in zip(arguments, function.takes, strict=True):
+        if one.kind not in kinds:
+            wanted = " or ".join(sorted(kinds))
+            raise ToolError(f"`where`: `{name}` takes a {wanted}; {one.name} is {one.kind}")
+    sql = f"{name}({', '.join(one.sql for one in arguments)})"
+    if function.gives == "boolean":
+        return _null_is_false(sql, f"`{name}(…)`")
+    kind = arguments[0].kind if function.takes[0] is _NUMBERS else function.gives
+    return _Term(sql, kind, f"`{name}(…)`", all(one.constant for one in arguments))
 
-    def _signed(self) -> Term:
-        if not self._word("-"):
-            return self._atom()
-        self._deeper()
-        term = need_number(self._signed(), "-")
-        self._depth -= 1
-        return term._replace(sql=f"(-{term.sql})")
 
-    def _atom(self) -> Term:
-        if self._word("("):
-            return self._bracket()
-        token = self._take()
-        if token.sort == "number":
-            return constant_number(token.value)
-        if token.sort == "text":
-            return constant_text(token.value)
-        if token.sort == "name" and token.value.lower() in ("true", "false"):
-            return Term(token.value.lower(), "boolean", f"`{token.value}`", constant=True)
-        if token.sort == "name" and self._word("("):
-            return self._call(token.value)
-        return self._named(token)
+def _arithmetic(sign: str, parts: Sequence[_Term]) -> _Term:
+    """Return a calculation that is missing, never "not a number", where it has no result."""
+    for part in parts:
+        if part.kind not in _NUMBERS:
+            raise ToolError(f"`where`: `{sign}` needs numbers; {part.name} is {part.kind}")
+    if len(parts) == 1:
+        return parts[0]._replace(sql=f"({sign}{parts[0].sql})", column=False)
+    left, right = parts
+    whole = left.kind == right.kind == "integer" and sign != "/"
+    divisor = f"nullif({right.sql}, 0)" if sign in "/%" else right.sql
+    sql = f"({left.sql} {sign} {divisor})"
+    return _Term(
+        sql if whole else f"nullif(CAST({sql} AS DOUBLE), CAST('nan' AS DOUBLE))",
+        "integer" if whole else "number",
+        f"`{sign}`",
+        left.constant and right.constant,
+    )
 
-    def _bracket(self) -> Term:
-        self._deeper()
-        term = self.either()
-        self._need(")")
-        self._depth -= 1
+
+def _alike(left: _Term, right: _Term) -> tuple[_Term, _Term]:
+    """Return both sides of a comparison, a constant text read as a date beside a date."""
+    left, right = _dated(left, right), _dated(right, left)
+    same = left.kind == right.kind or any(
+        {left.kind, right.kind} <= family for family in (_NUMBERS, _MOMENTS)
+    )
+    if not same:
+        first, second = ("number" if one.kind in _NUMBERS else one.kind for one in (left, right))
+        raise ToolError(
+            f"`where`: {first} compared with {second}: {left.name} is "
+            f"{left.kind}, {right.name} is {right.kind}"
+        )
+    return left, right
+
+
+def _dated(term: _Term, beside: _Term) -> _Term:
+    if term.text is None or beside.kind not in _MOMENTS:
         return term
-
-    def _named(self, token: Token) -> Term:
-        if token.sort == "name" and token.value.lower() in ("null", "none"):
-            raise ToolError("`where`: write `is null` or `is not null` to ask for missing values")
-        if token.sort == "quoted" and token.value not in self._columns:
-            # in Python and in many a model's SQL, double quotes hold a text
-            return constant_text(token.value)
-        if token.sort not in ("name", "quoted") or (
-            token.sort == "name" and token.value.lower() in _WORDS - self._columns.keys()
-        ):
-            self._place -= token.sort != "end"
-            raise ToolError(self.unexpected())
-        column = find_column(self._columns, token.value)
-        return Term(quoted(column.name), column.type, f"`{column.name}`", column=True)
-
-    def _call(self, name: str) -> Term:
-        function = FUNCTIONS.get(name.lower())
-        if function is None:
-            raise ToolError(
-                f"`where`: `{name}(…)` is not allowed; allowed functions: "
-                + ", ".join(sorted(FUNCTIONS))
-            )
-        self._deeper()
-        arguments = [self._sum()]
-        while self._word(","):
-            arguments.append(self._sum())
-        self._need(")")
-        self._depth -= 1
-        return called(name.lower(), function, arguments)
+    try:
+        moment = datetime.fromisoformat(term.text)
+    except ValueError:
+        raise ToolError(
+            f"`where`: {beside.name} is a {beside.kind}, but {term.name} is not; write "
+            "'2024-01-31' or '2024-01-31 12:00:00'"
+        ) from None
+    if moment.tzinfo is not None:
+        raise ToolError(f"`where`: write {term.name} in UTC, without an offset")
+    if len(term.text) == len("2024-01-31"):
+        day = date.fromisoformat(term.text)
+        return term._replace(sql=f"DATE '{day.isoformat()}'", kind="date")
+    return term._replace(sql=f"TIMESTAMP '{moment.isoformat(sep=' ')}'", kind="timestamp")

@@ -12,7 +12,7 @@ import yaml
 from orglab.engine.tools.factory import make
 from orglab.engine.tools.records.base import RecordsTool
 from orglab.engine.tools.table.base import TableTool
-from orglab.engine.tools.table.expressions import FUNCTIONS
+from orglab.engine.tools.table.where_filter import FUNCTIONS
 from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin, plugin_names
 

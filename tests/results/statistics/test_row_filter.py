@@ -54,17 +54,19 @@ def test_conditions(text: str, expected: bool | None) -> None:
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("", "expected a column, found the end"),
+        ("", "is empty"),
         ("loops", "expected one of == != < <= > >="),
-        ("loops ==", "expected a number, a quoted text, true or false"),
+        ("loops ==", "ends too early"),
         ("loops == other", "found other"),
-        ("loops == 1 loops == 2", "expected the end, `and` or `or`"),
-        ("(loops == 1", "closing parenthesis"),
-        ("__import__('os')", "expected one of"),
-        ("loops == 1; drop", "cannot be read from '; drop' on"),
+        ("loops == 1 loops == 2", "`loops` is not expected there"),
+        ("(loops == 1", "closing bracket"),
+        ("__import__('os')", r"`__import__\(…\)` is not allowed"),
+        ("loops == 1; drop", "cannot be read at `; drop`: one condition only"),
         ("loops == 1x", "cannot be read"),
-        ("and == 1", "expected a column"),
-        ("not " * 60 + "loops == 1", "nested too deeply"),
+        ("loops in (1, 2)", "expected one of == != < <= > >="),
+        ("1 == loops", "expected a column before"),
+        ("and == 1", "`and` is not expected there"),
+        ("not " * 60 + "loops == 1", "too deep: at most 30 levels"),
     ],
 )
 def test_what_cannot_be_read(text: str, match: str) -> None:
