@@ -29,7 +29,7 @@ demo: $(VENV)/installed
 	$(BIN)/orglab run specs/loop-back-authority/experiment.yaml --out $(DEMO)/loop-back-authority
 	@echo
 	@echo "SIMULATED: no language model wrote any of this. The effects that the report finds were planted in the"
-	@echo "profiles of the simulated model (docs/simulated.md): they show that the machinery finds them, nothing more."
+	@echo "profiles of the simulated model (docs/reference/simulated.md): they show that the machinery finds them, nothing more."
 	@echo "Transcripts: $(BIN)/orglab show $(DEMO)/validator    (and $(DEMO)/skeptic)"
 	@echo "Report:      $(DEMO)/loop-back-authority/report.html"
 

@@ -38,7 +38,7 @@ class Event:
     Attributes:
         seq: Position in the run, from 0: the total order.
         tick: The tick it belongs to, from 1; 0 before the first.
-        kind: One of the names in ``docs/events.md``.
+        kind: One of the names in ``docs/reference/events.md``.
         body: What happened; strict JSON.
     """
 

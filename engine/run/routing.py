@@ -1,7 +1,7 @@
 """How outputs travel: joins, skips, conditions, closing links, and beginning anew.
 
 Pure bookkeeping of one run: no I/O, no clock. The rules are those of "A run" in
-``docs/engine.md``. Within a barrier the order is: deliver, then let what lies downstream of a role
+``docs/explanation/engine.md``. Within a barrier the order is: deliver, then let what lies downstream of a role
 that takes another turn begin anew, then let skips travel to their end.
 """
 

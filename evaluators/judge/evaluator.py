@@ -47,7 +47,7 @@ class JudgePanel(Evaluator):
     """The mean score of each criterion, over judges and repeats.
 
     Attributes:
-        file: The panel: ``{rubric, judges, repeats, shuffle}``; see ``docs/evaluators.md``.
+        file: The panel: ``{rubric, judges, repeats, shuffle}``; see ``docs/reference/evaluators.md``.
         role: The role whose last standing output is judged; default: the run's answer.
     """
 

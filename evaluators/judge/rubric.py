@@ -1,6 +1,6 @@
 """A panel of judges as a document: the rubric with its anchored levels, and who judges.
 
-``docs/evaluators.md`` (judge_panel) tells the format.
+``docs/reference/evaluators.md`` (judge_panel) tells the format.
 """
 
 from __future__ import annotations

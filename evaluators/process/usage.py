@@ -22,7 +22,7 @@ class Usage(Evaluator):
         run: RunRecord,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Sequence[Score]:
-        """All scores of ``docs/evaluators.md``, in its order."""
+        """All scores of ``docs/reference/evaluators.md``, in its order."""
         calls = [call for call in run.calls if call.purpose != "judge"]
         return [
             *_tokens(calls),

@@ -1,6 +1,6 @@
 """Text as all measures and checks read it: normalised, split into words and sentences.
 
-One normalisation for texts and for what they are compared with (``docs/evaluators.md`` lists it):
+One normalisation for texts and for what they are compared with (``docs/reference/evaluators.md`` lists it):
 
 1. characters that nobody sees go: U+200B, U+FEFF, U+2060 and the soft hyphen U+00AD;
 2. Unicode NFC, so that a letter and its accent are one character;

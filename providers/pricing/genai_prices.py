@@ -1,6 +1,6 @@
 """Default prices of hosted models: what a spec that writes none is reckoned with, dated.
 
-They come with the package ``genai-prices`` and are never fetched; ``docs/plan.md`` and
+They come with the package ``genai-prices`` and are never fetched; ``docs/how-to/plan.md`` and
 ``docs/decisions/0006-default-prices.md`` tell what is taken and what stays unknown. The package is
 imported when a price is first looked up.
 """

@@ -121,7 +121,7 @@ class Seconds:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
-    """How a simulated model behaves; ``docs/simulated.md`` explains each knob.
+    """How a simulated model behaves; ``docs/reference/simulated.md`` explains each knob.
 
     Attributes:
         name: The profile's name, ``NAME+`` where a spec changed it.

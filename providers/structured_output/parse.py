@@ -1,6 +1,6 @@
 """Reading a reply: from a model's text to the one value that it means, or to why there is none.
 
-The rules stand in ``docs/replies.md``. Nothing is invented, completed or clipped: where the text
+The rules stand in ``docs/reference/replies.md``. Nothing is invented, completed or clipped: where the text
 allows two readings there is none, and the model can be asked again with ``Reading.message``.
 """
 
@@ -41,7 +41,7 @@ Problem: TypeAlias = Literal[
     "refusal",
     "reasoning not closed",
 ]
-"""Why there is no value; ``docs/replies.md`` says what each means."""
+"""Why there is no value; ``docs/reference/replies.md`` says what each means."""
 
 _FENCE = re.compile(
     r"(`{3,}|~{3,})[ \t]*(?:json)?[ \t]*\r?\n(.*?)\r?\n?[ \t]*\1[ \t]*", re.DOTALL | re.IGNORECASE

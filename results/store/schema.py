@@ -1,4 +1,4 @@
-"""The tables of a study's file. ``docs/store.md`` explains every column."""
+"""The tables of a study's file. ``docs/reference/store.md`` explains every column."""
 
 from __future__ import annotations
 

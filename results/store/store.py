@@ -1,7 +1,7 @@
 """The store: one SQLite file a study, written by one process.
 
 A reply is durable before the engine acts on it: ``synchronous=FULL`` in a write-ahead log, and what
-one turn of the event loop writes is committed together. ``docs/store.md`` explains the tables.
+one turn of the event loop writes is committed together. ``docs/reference/store.md`` explains the tables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A study as tidy tables: one row a thing, the run's arm, unit and replicate on every row.
 
-``docs/store.md`` lists every column. Rows are made one after another, so that a table of any length
+``docs/reference/store.md`` lists every column. Rows are made one after another, so that a table of any length
 can be written to a file; ``frame`` makes a pandas table of all of them.
 """
 

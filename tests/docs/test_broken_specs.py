@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from orglab.cli.app import app
 
 ROOT = Path(__file__).parents[2]
-FOLDER = Path("docs/broken-specs")
+FOLDER = Path("docs/how-to/broken-specs")
 PAGE = ROOT / FOLDER / "README.md"
 NAMES = sorted(path.name for path in (ROOT / FOLDER).glob("0*.yaml"))
 FENCE = re.compile(r"<!-- (?P<what>\S+) -->\n```(?P<kind>\w*)\n(?P<body>.*?)```\n", re.DOTALL)
@@ -45,30 +45,30 @@ def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_shows_every_broken_spec() -> None:
-    """Five specs, each with what is printed and with its mended twin."""
+    """Five specs, each with what is printed and with its corrected twin."""
     shown = fences(PAGE.read_text("utf-8"))
-    expected = [mark for name in NAMES for mark in (name, f"printed:{name}", f"mended/{name}")]
+    expected = [mark for name in NAMES for mark in (name, f"printed:{name}", f"corrected/{name}")]
     assert len(NAMES) == 5
     assert list(shown) == expected
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_says_what_is_printed(name: str) -> None:
-    """Spec, faults and mended spec stand on the page word for word."""
+    """Spec, faults and corrected spec stand on the page word for word."""
     shown = fences(PAGE.read_text("utf-8"))
-    for mark in (name, f"printed:{name}", f"mended/{name}"):
+    for mark in (name, f"printed:{name}", f"corrected/{name}"):
         assert shown[mark] == right(mark)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_broken_specs_are_refused_and_mended_ones_are_sound(name: str) -> None:
-    """Exit code 2 with several faults, one a line; 0 for the mended twin."""
+def test_broken_specs_are_refused_and_corrected_ones_pass(name: str) -> None:
+    """Exit code 2 with several faults, one a line; 0 for the corrected twin."""
     code, text = printed(FOLDER / name)
     assert code == 2
     lines = text.splitlines()
     assert len(lines) >= 5
     assert all(re.match(rf"{FOLDER}/{name}:\d+:\d+ \S+: ", line) for line in lines)
-    code, text = printed(FOLDER / "mended" / name)
+    code, text = printed(FOLDER / "corrected" / name)
     assert code == 0, text
 
 

@@ -17,7 +17,7 @@ from orglab.engine.spec.validate.schema import definition
 from orglab.engine.spec.yaml.reader import read_text
 from orglab.engine.study.experiment import diff
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs/how-to"
 PAGES = {
     name: (DOCS / f"{name}.md").read_text(encoding="utf-8")
     for name in ("experiments", "diff", "sweeps")

@@ -1,4 +1,4 @@
-"""README: its commands run, its YAML is sound, its links lead somewhere, its Python works."""
+"""README: its commands run, its YAML is valid, its Python works."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BIN = Path(sys.executable).parent
-FOLDERS = (".", "docs", "docs/decisions", "docs/broken-specs", "specs", "benchmarks")
-PAGES = sorted(
-    path.relative_to(ROOT).as_posix()
-    for folder in (*FOLDERS, "specs/insight-review", "specs/loop-back-authority")
-    for path in (ROOT / folder).glob("*.md")
-)
 
 
 def fences(language: str) -> list[str]:
@@ -88,13 +82,3 @@ def test_the_python_works(tmp_path: Path) -> None:
     done = shell(f"{shlex.quote(sys.executable)} try.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("completed")
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
-    """Relative links of every page."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-        if "://" not in target:
-            assert (ROOT / page).parent.joinpath(target).exists(), f"{page}: {target}"

@@ -11,7 +11,7 @@ import pytest
 from orglab.engine.spec.validate.schema import schema
 from orglab.engine.spec.yaml.reader import read_text
 
-PAGE = (Path(__file__).parents[2] / "docs/spec.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/reference/spec.md").read_text("utf-8")
 CELLS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines()]
 ROWS = [
     (re.findall(r"`([a-z_]+)(?::[^`]*)?`", cells[0]), cells[2])

@@ -1,4 +1,4 @@
-"""docs/evaluators.md tells every evaluator, its fields and scores; its YAML works."""
+"""docs/reference/evaluators.md tells every evaluator, its fields and scores; its YAML works."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orglab.evaluators.short_form import parse_use
 from orglab.evaluators.structured.evidence_holds import MEASURES
 from orglab.providers.registry import load_plugin, plugin_names
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs/reference"
 PAGE = (DOCS / "evaluators.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL))
 SNIPPETS = [  # those that begin with a file's name are documents of their own, tested elsewhere
@@ -81,9 +81,9 @@ def test_every_alias_of_a_measure_is_told() -> None:
 
 
 def test_the_example_of_the_plugin_page_is_the_package() -> None:
-    """Entry points and class in docs/plugins.md stand so in tests/plugin_package."""
-    page = (DOCS / "plugins.md").read_text(encoding="utf-8")
-    package = DOCS.parent / "tests/plugin_package"
+    """Entry points and class in docs/how-to/plugins.md stand so in tests/plugin_package."""
+    page = (DOCS.parent / "how-to/plugins.md").read_text(encoding="utf-8")
+    package = DOCS.parents[1] / "tests/plugin_package"
     toml = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     assert toml is not None

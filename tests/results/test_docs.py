@@ -9,7 +9,7 @@ from orglab.results.display.event_renderer import Teller
 from orglab.results.store.store import Store
 from orglab.results.tables.tables import TABLES
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs/reference"
 
 
 def test_events_page_names_every_kind_that_a_transcript_tells() -> None:

@@ -95,8 +95,8 @@ def test_arms_of_a_fault_meet_the_same_faults(runs: dict[str, list[RunRecord]]) 
 
 
 def test_the_page_on_faults_shows_a_sound_spec(tmp_path: Path) -> None:
-    """docs/faults.md: its YAML checks clean, and it names every fault."""
-    page = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+    """docs/how-to/errors-and-retries.md: its YAML checks clean, and it names every fault."""
+    page = (ROOT / "docs/how-to/errors-and-retries.md").read_text(encoding="utf-8")
     (fence,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
     spec = tmp_path / "tried.yaml"
     spec.write_text(fence, encoding="utf-8")

@@ -1,6 +1,6 @@
 """Two teams compared: their differences, the prompts of a sample unit, their graphs.
 
-``docs/diff.md`` shows what it looks like.
+``docs/how-to/diff.md`` shows what it looks like.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def study_of(
 
     Args:
         scores: One row a value: ``arm unit outcome value`` and, where there are any, ``replicate
-            judge scale reason``. See ``docs/statistics.md``.
+            judge scale reason``. See ``docs/reference/statistics.md``.
         runs: One row a planned run: ``arm unit replicate status reason`` and any columns of the run
             or unit. Without it every run that has a score counts as completed.
         composites: Means of other outcomes, by name.

@@ -51,7 +51,7 @@ class _Keeper(Protocol):
 
 @dataclass(kw_only=True, slots=True)
 class Tally:
-    """Totals of a run, counted as they pass; ``docs/store.md`` explains each."""
+    """Totals of a run, counted as they pass; ``docs/reference/store.md`` explains each."""
 
     turns: int = 0
     loops: int = 0

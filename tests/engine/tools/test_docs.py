@@ -1,4 +1,4 @@
-"""docs/tools.md: every example gives what the page says, and every tool and setting is told."""
+"""docs/reference/tools.md: every example gives what the page says, and every tool and setting is told."""
 
 import importlib.util
 import json
@@ -16,7 +16,7 @@ from orglab.engine.tools.table.where_filter import FUNCTIONS
 from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin, plugin_names
 
-PAGE = (Path(__file__).parents[3] / "docs/tools.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/reference/tools.md").read_text(encoding="utf-8")
 TABLE = re.search(r"```csv\n(.*?)```", PAGE, re.DOTALL)
 RECORDS = re.search(r"```jsonl\n(.*?)```", PAGE, re.DOTALL)
 SPECS = [yaml.safe_load(one)["tools"] for one in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]

@@ -19,7 +19,7 @@ from orglab.evaluators.judge.evaluator import JudgePanel
 from orglab.evaluators.judge.rubric import read_panel
 from orglab.providers.structured_output.parse import read_reply
 
-PAGE = (Path(__file__).parents[3] / "docs/evaluators.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/reference/evaluators.md").read_text(encoding="utf-8")
 PANEL = """\
 rubric:
   instructions: You judge one report.

@@ -9,7 +9,7 @@ import pytest
 
 from orglab.providers.simulated.profile import make_profile, profile_names
 
-PAGE = Path(__file__).parents[3] / "docs/simulated.md"
+PAGE = Path(__file__).parents[3] / "docs/reference/simulated.md"
 
 
 def test_six_profiles_are_shipped() -> None:

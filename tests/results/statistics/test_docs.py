@@ -13,13 +13,13 @@ import pytest
 from orglab.results.statistics.data.tidy import RUN_COLUMNS, SCORE_COLUMNS
 from orglab.results.statistics.models.draft_comparison import DRAFT_COLUMNS
 
-PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/reference/statistics.md").read_text(encoding="utf-8")
 
 
 def test_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     """The fence runs, and its last comment is what it prints."""
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    exec(compile(code, "docs/statistics.md", "exec"), {})
+    exec(compile(code, "docs/reference/statistics.md", "exec"), {})
     assert f"# {capsys.readouterr().out.strip()}" == code.strip().splitlines()[-1]
 
 

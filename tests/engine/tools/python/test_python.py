@@ -241,7 +241,7 @@ def test_other_faults_of_tools_from_elsewhere(folder: Path) -> None:
     assert "`arguments` fixes `produkt`, which none of its tools takes" in told
 
 
-PAGE = (Path(__file__).parents[4] / "docs/foreign-tools.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[4] / "docs/how-to/foreign-tools.md").read_text("utf-8")
 
 
 def test_the_page_tells_every_setting() -> None:
