@@ -8,7 +8,16 @@ Four functions do from Python what the command line does::
         print(record.status, record.answer)
     orglab.run_experiment("experiment.yaml")  # or a sweep; its report lies in the study's folder
 
-They are loaded when first used, so that a plugin which imports ``orglab.providers.base`` does not
+The object model:
+
+* ``Team`` (`orglab.engine.graph.team`): one spec, checked and compiled. It has no runs.
+* ``Experiment`` (`orglab.engine.study.experiment`): teams as arms, which differ in a declared
+  treatment, on the same units.
+* ``Sweep`` (`orglab.engine.study.sweep`): a team or an experiment under every combination of levels.
+* ``Study``: the folder of stored runs that running any of these three makes or resumes; reports and
+  exports read it.
+
+Names are loaded when first used, so that a plugin which imports ``orglab.providers.base`` does not
 load the engine.
 """
 
@@ -17,8 +26,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orglab.api import Study, check, load, run, run_async
-    from orglab.experiments import run_experiment
+    from orglab.api import Study, check, load, run, run_async, run_experiment
 
 __all__ = ["Study", "check", "load", "run", "run_async", "run_experiment"]
 
@@ -34,10 +42,6 @@ def __getattr__(name: str) -> object:
         return version("orglab")
     if name not in __all__:
         raise AttributeError(f"module 'orglab' has no attribute {name!r}")
-    if name == "run_experiment":
-        from orglab import experiments
-
-        return experiments.run_experiment
     from orglab import api
 
     return getattr(api, name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,18 @@ from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import Fault
 from orglab.engine.study.batch.executor import run_where
-from orglab.engine.study.batch.runner import Arm, Batch, Progress, Tally
-from orglab.engine.study.batch.study_folder import in_here, load_team, open_study, study_folder
+from orglab.engine.study.batch.runner import Batch, Progress, Tally, refuse_unbounded
+from orglab.engine.study.batch.study_folder import in_here, load_team
 from orglab.engine.study.batch.units import UnitError, read_units, unit_of
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.providers.base import JSON, Provider
 from orglab.results.records import RunRecord, Score
 from orglab.results.store.reader import Reader
 from orglab.results.store.response_cache import kept_calls_file
+from orglab.results.store.store import Store
+from orglab.run_request import RunRequest, document_request, team_request
 
-__all__ = ["Study", "check", "load", "run", "run_async"]
+__all__ = ["Study", "check", "load", "run", "run_async", "run_experiment"]
 
 
 def check(
@@ -154,17 +156,7 @@ def run(
         on=on,
         trust=trust,
     )
-    return _waited_for(work)
-
-
-def _waited_for(work: Coroutine[Any, Any, Study]) -> Study:
-    """The result of ``work``, also where an event loop runs already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, work).result()
+    return _outside_loops(lambda: asyncio.run(work))
 
 
 async def run_async(
@@ -186,26 +178,124 @@ async def run_async(
 ) -> Study:
     """``run`` for who has an event loop already; set ``stop`` to stop cleanly."""
     compiled = team if isinstance(team, Team) else load(team, trust=trust)
-    folder = Path(out) if out is not None else in_here(study_folder(compiled))
-    if out is None:
-        refuse_changed_tools(folder, [compiled])
-    batch = Batch(
-        arms=[Arm.alone(compiled)],
-        units=_units(compiled, inputs, units),
-        replicates=replicates,
-        seed=seed,
+    request = team_request(
+        compiled, _units(compiled, inputs, units), replicates=replicates, seed=seed
+    )
+    folder, batch = _prepared(
+        request,
+        out,
+        cache,
         retry_failed=retry_failed,
         providers=providers or {},
-        kept=kept_calls_file(folder) if cache else None,
         at_once=at_once,
     )
-    store = open_study(folder, compiled)
+    store = request.open(folder)
+    return await _run_and_close(batch, store, folder, on=on, progress=progress, stop=stop)
+
+
+def run_experiment(
+    path: Path | str,
+    *,
+    seed: int | None = None,
+    replicates: int | None = None,
+    overrides: Mapping[str, JSON] | None = None,
+    models: Path | str | None = None,
+    out: Path | str | None = None,
+    retry_failed: bool = False,
+    providers: Mapping[str, Provider] | None = None,
+    max_cost: float | None = None,
+    cache: bool = True,
+    progress: Progress | None = None,
+    report: bool = True,
+    trust: bool = False,
+) -> Study:
+    """Runs an experiment or a sweep and writes its report; the same call again goes on where it stopped.
+
+    Args:
+        path: The document.
+        seed: A root seed in place of the document's.
+        replicates: Runs of each unit under each arm, in place of the document's.
+        overrides: Values by path, set in every arm.
+        models: A catalogue in place of every arm's models.
+        out: The study's folder; default ``runs/NAME-HASH``.
+        retry_failed: Failed runs are tried again.
+        providers: Providers in place of the specs', by alias; ``*`` serves any other.
+        max_cost: US dollars that the study may cost in all, judges included.
+        cache: Replies that other studies beside this one paid for are taken from them.
+        progress: Called after each run.
+        report: Write the report into the study's folder once all has ended.
+        trust: What the specs name may be run: Python functions, MCP servers.
+
+    Raises:
+        SpecError: A document has faults; all of them.
+        UndeclaredDifference: Arms differ beyond the treatment.
+        StoreError: The study cannot be written, or holds runs of another one.
+        ValueError: ``max_cost`` is given, and nobody knows what a call may cost; or the document is a team.
+    """
+    request = document_request(
+        Path(path),
+        overrides=overrides,
+        models=Path(models) if models is not None else None,
+        seed=seed,
+        replicates=replicates,
+        trust=trust,
+    )
+    folder, batch = _prepared(
+        request, out, cache, retry_failed=retry_failed, providers=providers or {}, max_cost=max_cost
+    )
+    refuse_unbounded(batch)
+    # Opened outside a loop: opening compares the arms' prompts in one of its own.
+    study = _outside_loops(lambda: _run_study(request, batch, folder, progress))
+    if report and study.tally.done == study.tally.planned:
+        from orglab.results.report.write import write_report  # needs SciPy and Matplotlib
+
+        write_report(study.folder)
+    return study
+
+
+def _run_study(request: RunRequest, batch: Batch, folder: Path, progress: Progress | None) -> Study:
+    store = request.open(folder)
+    return asyncio.run(_run_and_close(batch, store, folder, progress=progress))
+
+
+async def _run_and_close(
+    batch: Batch,
+    store: Store,
+    folder: Path,
+    *,
+    on: str | None = None,
+    progress: Progress | None = None,
+    stop: asyncio.Event | None = None,
+) -> Study:
     try:
         tally = await run_where(batch, store, on=on, progress=progress, stop=stop)
     finally:
         store.close()
-    runs = tuple(planned.id for planned in batch.planned())
-    return Study(folder=folder, tally=tally, runs=runs)
+    return Study(folder=folder, tally=tally, runs=tuple(run.id for run in batch.planned()))
+
+
+def _prepared(
+    request: RunRequest,
+    out: Path | str | None,
+    cache: bool,
+    **options: Any,  # noqa: ANN401 - Batch's own fields
+) -> tuple[Path, Batch]:
+    """Return the study's folder and the batch with ``options``; changed tools are refused."""
+    folder = Path(out) if out is not None else in_here(request.folder)
+    if out is None:
+        refuse_changed_tools(folder, [arm.team for arm in request.batch.arms])
+    kept = kept_calls_file(folder) if cache else None
+    return folder, replace(request.batch, kept=kept, **options)
+
+
+def _outside_loops(work: Callable[[], Study]) -> Study:
+    """Return ``work()``; in a thread where an event loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(work).result()
 
 
 def _units(

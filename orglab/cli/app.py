@@ -12,16 +12,22 @@ from typing import Annotated
 
 import typer
 
-from orglab.cli.check_graph_render import check, graph, new, render, schema
-from orglab.cli.compare import compare
-from orglab.cli.diff import GATE, diff
-from orglab.cli.evaluate_explain import evaluate, explain
-from orglab.cli.models import models
-from orglab.cli.plan import plan
-from orglab.cli.power import power_of
-from orglab.cli.report import report
-from orglab.cli.run import run
-from orglab.cli.show_export import export, show
+from orglab.cli.spec_commands.check import check
+from orglab.cli.spec_commands.diff import GATE, diff
+from orglab.cli.spec_commands.graph import graph
+from orglab.cli.spec_commands.models import models
+from orglab.cli.spec_commands.new import new
+from orglab.cli.spec_commands.render import render
+from orglab.cli.spec_commands.schema import schema
+from orglab.cli.study_commands.compare import compare
+from orglab.cli.study_commands.evaluate import evaluate
+from orglab.cli.study_commands.explain_call import explain
+from orglab.cli.study_commands.export import export
+from orglab.cli.study_commands.plan import plan
+from orglab.cli.study_commands.power import power_of
+from orglab.cli.study_commands.report import report
+from orglab.cli.study_commands.run import run
+from orglab.cli.study_commands.show import show
 from orglab.engine.run.turn import NotTheRecordedCall
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.units import UnitError

@@ -1,16 +1,33 @@
-"""Arguments of the form ``path=value``."""
+"""Options that several commands take."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from orglab.providers.base import JSON
 
-__all__ = ["MOST_SEED", "Cache", "MaxCost", "Trust", "overrides_of"]
+__all__ = [
+    "MOST_SEED",
+    "Cache",
+    "Files",
+    "Inputs",
+    "MaxCost",
+    "Models",
+    "Out",
+    "Replicates",
+    "RetryFailed",
+    "Seed",
+    "Sets",
+    "StudyFolder",
+    "Trust",
+    "Units",
+    "overrides_of",
+]
 
 MOST_SEED = 2**63 - 1
 """The largest root seed: it stands in a column of 64 bits."""
@@ -34,6 +51,27 @@ Trust = Annotated[
         "where it says. Read it first.",
     ),
 ]
+Files = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, a sweep, or two teams."),
+]
+Inputs = Annotated[
+    list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
+]
+Units = Annotated[
+    Path | None, typer.Option(help="A file of units: .jsonl, .json, .csv or .parquet.")
+]
+Replicates = Annotated[int | None, typer.Option(min=1, help="Runs of each unit.")]
+Seed = Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")]
+Models = Annotated[Path | None, typer.Option(help="A catalogue in place of the spec's models.")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="path=value: changes one field of the spec.")
+]
+Out = Annotated[
+    Path | None, typer.Option(help="The study's folder.", show_default="runs/NAME-HASH")
+]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")]
+StudyFolder = Annotated[Path, typer.Argument(help="A study's folder.")]
 
 
 def overrides_of(pairs: Sequence[str]) -> dict[str, JSON]:

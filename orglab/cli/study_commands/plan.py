@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orglab.cli.options import Trust, overrides_of
-from orglab.cli.run import (
+from orglab.cli.options import (
     Files,
     Inputs,
     Models,
@@ -22,13 +21,11 @@ from orglab.cli.run import (
     RetryFailed,
     Seed,
     Sets,
+    Trust,
     Units,
 )
-from orglab.cli.run_request import Wish, Work, work_of
-from orglab.engine.study.batch.runner import Arm, Batch
-from orglab.engine.study.batch.study_folder import in_here, load_team, open_study, study_folder
-from orglab.engine.study.batch.units import UnitError
-from orglab.engine.study.experiment.comparison import sample_unit
+from orglab.cli.run_options import RunOptions, request_of
+from orglab.engine.study.batch.study_folder import in_here
 from orglab.engine.study.plan.plan import ArmPlan, ModelPlan, Part, Plan, StudyPlan, plan_of
 from orglab.engine.study.plan.prices import priced
 from orglab.providers.structured_output.strict_json import dumps
@@ -61,7 +58,7 @@ def plan(
 
     It takes what `orglab run` takes. No model is called and nothing is written.
     """
-    wish = Wish(
+    options = RunOptions(
         files=files,
         inputs=inputs or [],
         units=units,
@@ -71,42 +68,18 @@ def plan(
         sets=sets or [],
         trust=trust,
     )
-    work, made_up = _work(wish)
-    folder = out or in_here(work.folder)
-    batch = replace(work.batch, retry_failed=retry_failed)
-    parts = [Part(name=work.name, batch=batch, folder=folder)]
+    request = request_of(options, make_up_unit=True)
+    folder = out or in_here(request.folder)
+    batch = replace(request.batch, retry_failed=retry_failed)
+    parts = [Part(name=request.name, batch=batch, folder=folder)]
     found = asyncio.run(plan_of(parts))
     if as_json:
-        typer.echo(dumps({"made_up_unit": made_up, **found.as_json()}))
+        typer.echo(dumps({"made_up_unit": request.made_up_unit, **found.as_json()}))
         return
     console = Console()
-    if made_up:
+    if request.made_up_unit:
         console.print(MADE_UP, markup=False, highlight=False)
     _print(console, found)
-
-
-def _work(wish: Wish) -> tuple[Work, bool]:
-    """The work, and whether its unit was made up since none is named."""
-    try:
-        return work_of(wish), False
-    except UnitError:
-        if wish.inputs or wish.units:
-            raise
-    overrides = overrides_of(wish.sets)
-    team = load_team(wish.files[0], overrides=overrides, models=wish.models, trust=wish.trust)
-    batch = Batch(
-        arms=[Arm.alone(team)],
-        units=[sample_unit(team.topology)],
-        replicates=wish.replicates or 1,
-        seed=wish.seed or 0,
-    )
-    work = Work(
-        name=team.topology.name,
-        batch=batch,
-        folder=study_folder(team),
-        open=lambda folder: open_study(folder, team),
-    )
-    return work, True
 
 
 # --- printing ------------------------------------------------------------------------------------

@@ -14,10 +14,23 @@ import typer
 from rich.console import Console
 
 from orglab.cli.interrupt import BUDGET_REACHED, at_the_budget, stop_on_interrupt
-from orglab.cli.options import MOST_SEED, Cache, MaxCost, Trust
+from orglab.cli.options import (
+    Cache,
+    Files,
+    Inputs,
+    MaxCost,
+    Models,
+    Out,
+    Replicates,
+    RetryFailed,
+    Seed,
+    Sets,
+    Trust,
+    Units,
+)
 from orglab.cli.progress import progress_of
-from orglab.cli.report import tell_report
-from orglab.cli.run_request import Wish, work_of
+from orglab.cli.run_options import RunOptions, design_summary, request_of
+from orglab.cli.study_commands.report import tell_report
 from orglab.engine.study.batch.executor import run_where
 from orglab.engine.study.batch.preflight import judge_models
 from orglab.engine.study.batch.runner import Batch, Progress, Tally, refuse_unbounded
@@ -38,31 +51,9 @@ NOT_ALL_DONE = 1
 """Exit code: some runs failed or were stopped."""
 REASONS = 3
 """So many reasons of failed and stopped runs are told at the end."""
-
-
-Files = Annotated[
-    list[Path],
-    typer.Argument(metavar="FILE [FILE]", help="A team, an experiment, a sweep, or two teams."),
-]
-Inputs = Annotated[
-    list[str] | None, typer.Option("--input", help="name=value: one input of one unit.")
-]
-Units = Annotated[
-    Path | None, typer.Option(help="A file of units: .jsonl, .json, .csv or .parquet.")
-]
-Replicates = Annotated[int | None, typer.Option(min=1, help="Runs of each unit.")]
-Seed = Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="Root seed of every draw.")]
-Models = Annotated[Path | None, typer.Option(help="A catalogue in place of the spec's models.")]
-Sets = Annotated[
-    list[str] | None, typer.Option("--set", help="path=value: changes one field of the spec.")
-]
-Out = Annotated[
-    Path | None, typer.Option(help="The study's folder.", show_default="runs/NAME-HASH")
-]
 Fresh = Annotated[
     bool, typer.Option("--fresh", help="Begin anew, in a new folder beside the old one.")
 ]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")]
 AtOnce = Annotated[int | None, typer.Option(min=1, help="Runs under way at once.")]
 On = Annotated[
     str | None,
@@ -91,8 +82,8 @@ def run(
 
     Two teams and --units are an experiment without a third file: the treatment is what differs.
     """
-    work = work_of(
-        Wish(
+    request = request_of(
+        RunOptions(
             files=files,
             inputs=inputs or [],
             units=units,
@@ -103,12 +94,12 @@ def run(
             trust=trust,
         )
     )
-    folder = out or in_here(work.folder)
+    folder = out or in_here(request.folder)
     folder = fresh_folder(folder) if fresh else folder
     if out is None and not fresh:
-        refuse_changed_tools(folder, [arm.team for arm in work.batch.arms])
+        refuse_changed_tools(folder, [arm.team for arm in request.batch.arms])
     batch = replace(
-        work.batch,
+        request.batch,
         retry_failed=retry_failed,
         at_once=at_once,
         max_cost=max_cost,
@@ -116,18 +107,18 @@ def run(
     )
     refuse_unbounded(batch)
     console = Console()
-    for line in work.words:
+    for line in design_summary(request):
         console.print(visible(line), markup=False, highlight=False)
-    store = work.open(folder)
+    store = request.open(folder)
     try:
-        with progress_of(console, work.name, _unreal(batch)) as progress:
+        with progress_of(console, request.name, _unreal(batch)) as progress:
             tally = asyncio.run(_run(batch, store, on, progress, console))
     finally:
         store.close()
     ended = _any_ended(folder)
     # A sweep has too many columns: its report's table is printed.
-    _report(console, tally, folder, table=ended and work.sweep is None)
-    if work.reports and ended:
+    _report(console, tally, folder, table=ended and request.sweep is None)
+    if request.has_report and ended:
         tell_report(folder)
     raise typer.Exit(_code(tally))
 

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orglab.cli.diff_markdown import markdown_of
 from orglab.cli.options import Trust, overrides_of
+from orglab.cli.spec_commands.diff_markdown import markdown_of
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.study_folder import load_team, units_of

@@ -1,1 +1,0 @@
-../../orglab/experiments.py

@@ -1,0 +1,1 @@
+../../orglab/run_request.py

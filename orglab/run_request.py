@@ -1,0 +1,128 @@
+"""What is to be run: the runs, the study's default folder, and how that study is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orglab.engine.graph.team import Team
+from orglab.engine.run.engine import Unit
+from orglab.engine.study.batch.runner import Arm, Batch
+from orglab.engine.study.batch.study_folder import (
+    experiment_batch,
+    experiment_folder,
+    open_experiment,
+    open_study,
+    study_folder,
+)
+from orglab.engine.study.experiment.load import Experiment, guard, kind_of, load_experiment
+from orglab.engine.study.sweep.load import Sweep, load_sweep
+from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch, sweep_folder
+from orglab.providers.base import JSON
+from orglab.results.store.store import Store
+
+__all__ = ["RunRequest", "document_request", "experiment_request", "team_request"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """What is to be run.
+
+    Attributes:
+        name: The name of the team, experiment or sweep.
+        batch: The runs.
+        folder: The study's default folder.
+        open: Opens the study in a folder.
+        experiment: The experiment, or None.
+        sweep: The sweep, or None.
+        made_up_unit: The only unit is a sample, since none was named.
+    """
+
+    name: str
+    batch: Batch
+    folder: Path
+    open: Callable[[Path], Store]
+    experiment: Experiment | None = None
+    sweep: Sweep | None = None
+    made_up_unit: bool = False
+
+    @property
+    def has_report(self) -> bool:
+        """Whether a report is written when the runs have ended."""
+        return self.experiment is not None or self.sweep is not None
+
+
+def team_request(
+    team: Team,
+    units: Sequence[Unit],
+    *,
+    replicates: int = 1,
+    seed: int = 0,
+    made_up_unit: bool = False,
+) -> RunRequest:
+    """Return the request to run a team on units."""
+    return RunRequest(
+        name=team.topology.name,
+        batch=Batch(arms=[Arm.alone(team)], units=units, replicates=replicates, seed=seed),
+        folder=study_folder(team),
+        open=lambda folder: open_study(folder, team),
+        made_up_unit=made_up_unit,
+    )
+
+
+def experiment_request(experiment: Experiment, report: Callable[[str], object] = str) -> RunRequest:
+    """Return the request to run an experiment; ``report`` takes notices about its stored plan.
+
+    Raises:
+        UndeclaredDifference: Arms differ beyond the treatment.
+    """
+    guard(experiment)
+    return RunRequest(
+        name=experiment.name,
+        batch=experiment_batch(experiment),
+        folder=experiment_folder(experiment),
+        open=lambda folder: open_experiment(folder, experiment, report),
+        experiment=experiment,
+    )
+
+
+def document_request(
+    path: Path,
+    report: Callable[[str], object] = str,
+    *,
+    overrides: Mapping[str, JSON] | None = None,
+    models: Path | None = None,
+    seed: int | None = None,
+    replicates: int | None = None,
+    trust: bool = False,
+) -> RunRequest:
+    """Return the request to run an experiment or a sweep, also a sweep of an experiment.
+
+    Raises:
+        SpecError: A document has errors; all of them.
+        UndeclaredDifference: Arms differ beyond the treatment.
+        ValueError: The document is a team.
+    """
+    options: dict[str, JSON] = {
+        "overrides": overrides,
+        "models": models,
+        "seed": seed,
+        "replicates": replicates,
+        "trust": trust,
+    }
+    kind = kind_of(path)
+    if kind == "experiment":
+        return experiment_request(load_experiment(path, **options), report)
+    if kind != "sweep":
+        raise ValueError(f"{path} is no experiment and no sweep: orglab.run plays a team")
+    sweep = load_sweep(path, **options)
+    if sweep.experiment is not None:
+        guard(sweep.experiment)
+    return RunRequest(
+        name=sweep.name,
+        batch=sweep_batch(sweep),
+        folder=sweep_folder(sweep),
+        open=lambda folder: open_sweep(folder, sweep, report),
+        sweep=sweep,
+    )
