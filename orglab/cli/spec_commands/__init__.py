@@ -2,3 +2,5 @@
 
 They read specs and call no model. Commands that make or read studies are in `study_commands`.
 """
+
+__all__: list[str] = []

@@ -2,3 +2,5 @@
 
 Commands that need a spec alone are in `spec_commands`; options of several commands in `options`.
 """
+
+__all__: list[str] = []
