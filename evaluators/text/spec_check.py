@@ -21,9 +21,9 @@ from orglab.evaluators.base import (
 )
 from orglab.evaluators.process.drafts import no_field
 from orglab.evaluators.structured.field_path import nearest, text_at
-from orglab.evaluators.text.hardware import KEY, PARTS, Variant, by_pattern, variants
 from orglab.evaluators.text.normalize import find_phrase, fold, fold_case
 from orglab.evaluators.text.pattern import compile_pattern, find_all
+from orglab.evaluators.text.variants import Variant, Vocabulary, read_vocabulary
 
 __all__ = ["SpecCheck"]
 
@@ -58,7 +58,8 @@ class SpecCheck(OutputEvaluator):
         id: The listing's id.
         key: The field of listings that holds their ids.
         specs: The field that holds the specifications by name.
-        parts: Look at these parts alone; default all of ``hardware.PARTS`` and of ``patterns``.
+        vocabulary: YAML file that declares parts: how their variants are written.
+        parts: Look at these parts only; default: all of the vocabulary and of ``patterns``.
         patterns: More parts: a regular expression that finds each part's variants.
         field: Look at this field of a structured output alone.
     """
@@ -69,6 +70,7 @@ class SpecCheck(OutputEvaluator):
     id: str
     key: str = "id"
     specs: str = "specs"
+    vocabulary: Path | None = None
     parts: Sequence[str] = ()
     patterns: Mapping[str, str] = dataclasses.field(default_factory=dict)
     field: str | None = None
@@ -76,12 +78,27 @@ class SpecCheck(OutputEvaluator):
     def __post_init__(self) -> None:
         for pattern in self.patterns.values():
             compile_pattern(pattern, ignore_case=True)
-        known = [*PARTS, *self.patterns]
+
+    def prepare(self, context: Context) -> None:
+        """Read the vocabulary.
+
+        Raises:
+            EvaluationError: It cannot be read, or has not the parts that are asked for.
+        """
+        self._vocabulary(context)
+
+    def _vocabulary(self, context: Context) -> Vocabulary:
+        vocabulary = Vocabulary()
+        if self.vocabulary is not None:
+            document = context.document(self.vocabulary)
+            vocabulary = read_vocabulary(document, self.vocabulary.name)
+        known = [*vocabulary.parts, *self.patterns]
         for part in self.parts:
             if part not in known:
                 close = nearest(part, known)
                 hint = f"did you mean {close!r}?" if close else f"known are: {', '.join(known)}"
-                raise ValueError(f"parts: {part!r} is not known; {hint}")
+                raise EvaluationError(f"parts: {part!r} is not known; {hint}")
+        return vocabulary
 
     async def look(self, output: Output, context: Context) -> Score:
         """Counts the variants that the listing has not."""
@@ -106,7 +123,7 @@ class SpecCheck(OutputEvaluator):
         text = text_at(output, self.field)
         if text is None:
             return self._missing(no_field(self.field))
-        checked = await self._checked(text, await self._listing(context))
+        checked = await self._checked(text, await self._listing(context), self._vocabulary(context))
         right, specs = (
             checked.claims - len(checked.wrong),
             len(checked.named) + len(checked.left_out),
@@ -132,7 +149,7 @@ class SpecCheck(OutputEvaluator):
                 "pattern",
                 len(found),
                 len(checked.loose),
-                "the listing tells none of the four",
+                "the listing has none of the loose parts",
                 not_found=[part for part in checked.loose if part not in found],
             ),
         ]
@@ -154,20 +171,25 @@ class SpecCheck(OutputEvaluator):
             if value is not None
         }
 
-    async def _checked(self, text: str, specs: Mapping[str, str]) -> _Checked:
+    async def _checked(
+        self, text: str, specs: Mapping[str, str], vocabulary: Vocabulary
+    ) -> _Checked:
         wrong: list[str] = []
         claims, read = 0, dict.fromkeys(specs, False)
         named = dict.fromkeys(specs, True)
         lines = {name: f"{name.replace('_', ' ')}: {value}" for name, value in specs.items()}
-        for part in self.parts or (*PARTS, *self.patterns):
-            said = await self._variants(part, text)
-            listed = {
-                name: await self._variants(part, line, listing=True) for name, line in lines.items()
-            }
+        for part in self.parts or (*vocabulary.parts, *self.patterns):
+            known = vocabulary.parts.get(part) if part not in self.patterns else None
+            if known is None:
+                said = await self._matches(part, text)
+                listed = {name: await self._matches(part, line) for name, line in lines.items()}
+            else:
+                said = known.variants(text)
+                listed = {name: known.variants(line, listing=True) for name, line in lines.items()}
             have = [each for held in listed.values() for each in held]
             claims += len(said)
             wrong += [_wrong(part, each, have) for each in said if not _among(each, have)]
-            if part in KEY or part in self.patterns:
+            if known is None or known.required:
                 for name, held in listed.items():
                     read[name] = read[name] or bool(held)
                     named[name] = named[name] and all(_among(each, said) for each in held)
@@ -179,12 +201,10 @@ class SpecCheck(OutputEvaluator):
             wrong=wrong,
             named=[name for name in specs if named[name]],
             left_out=[name for name in specs if not named[name]],
-            loose=dict(by_pattern(text, "\n".join(lines.values()))),
+            loose=dict(vocabulary.loosely_named(text, "\n".join(lines.values()))),
         )
 
-    async def _variants(self, part: str, text: str, *, listing: bool = False) -> list[Variant]:
-        if part not in self.patterns:
-            return variants(text, PARTS[part], listing=listing)
+    async def _matches(self, part: str, text: str) -> list[Variant]:
         found = await find_all(self.patterns[part], text, ignore_case=True)
         names = dict.fromkeys(fold_case(fold(each)) for each in found)
         return [Variant(name=name) for name in names]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+import yaml
 
 from orglab.evaluators.base import EvaluationError, Output, RunRecord
 from orglab.results.records import CallRecord, Event, Verdict
@@ -29,6 +31,9 @@ class Tools:
             raise EvaluationError(f"no tool {use!r}")
         self.made.append((use, settings))
         return self.functions[use]
+
+    def document(self, path: Path) -> Any:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
 
     async def ask(
         self,

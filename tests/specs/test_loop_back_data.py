@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from orglab.engine.tools.records.verify_claim import VerifyClaim
-from orglab.evaluators.text.hardware import PARTS, variants
+from orglab.evaluators.text.variants import read_vocabulary
 
 REPO = Path(__file__).parents[2]
 STUDY = REPO / "specs" / "loop-back-authority"
@@ -25,6 +26,9 @@ GENERATED = (
     "data/synthetic_store.jsonl",
     "answers/answer_key.json",
 )
+PARTS = read_vocabulary(
+    yaml.safe_load((STUDY / "data" / "laptop_parts.yaml").read_text(encoding="utf-8")), "parts"
+).parts
 EXACT = ("cpu", "gpu", "ram", "storage", "screen", "resolution", "refresh_rate")
 
 Row = dict[str, Any]
@@ -126,9 +130,9 @@ def test_listings_name_seven_to_nine_specifications_exactly(laptops: dict[str, R
     for row in laptops.values():
         text = "\n".join(f"{name}: {value}" for name, value in row["specs"].items())
         for part in EXACT:
-            found = [each.name for each in variants(text, PARTS[part])]
+            found = [each.name for each in PARTS[part].variants(text)]
             assert len(found) == 1, (row["product"], part, found)
-            titled = [each.name for each in variants(row["title"], PARTS[part])]
+            titled = [each.name for each in PARTS[part].variants(row["title"])]
             assert set(titled) <= set(found)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orglab.evaluators.base import EvaluationError
 from orglab.evaluators.process.drafts import drafting
-from orglab.evaluators.text.retention import KeptShare, common_words, kept_share
+from orglab.evaluators.text.retention import KeptShare, kept_share
 from orglab.evaluators.text.words import Words
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
@@ -30,12 +30,13 @@ def _slow_common(old: list[str], new: list[str]) -> int:
 
 
 @given(WORDS, WORDS)
-def test_common_words_are_those_of_the_plain_algorithm(old: list[str], new: list[str]) -> None:
-    """The bit-parallel form gives the length that the table of all pairs gives."""
-    assert common_words(old, new) == _slow_common(old, new)
+def test_kept_words_are_those_of_the_plain_algorithm(old: list[str], new: list[str]) -> None:
+    """The share is that of the table of all pairs."""
+    share = _slow_common(old, new) / len(old) if old else None
+    assert kept_share(" ".join(old), " ".join(new)) == share
 
 
-def test_common_words_of_long_texts() -> None:
+def test_kept_words_of_long_texts() -> None:
     """Thousands of words, of which a known part was put in between."""
     draw = random.Random(3)
     old = [f"w{draw.randrange(800)}" for _ in range(5_000)]
@@ -44,8 +45,8 @@ def test_common_words_of_long_texts() -> None:
         for old_word in old
         for word in ([old_word, "new"] if draw.random() < 0.3 else [old_word])
     ]
-    assert common_words(old, new) == 5_000
-    assert common_words(new, old) == 5_000
+    assert kept_share(" ".join(old), " ".join(new)) == 1.0
+    assert kept_share(" ".join(new), " ".join(old)) == 5_000 / len(new)
 
 
 @pytest.mark.parametrize(

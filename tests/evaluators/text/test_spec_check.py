@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from orglab.evaluators.base import EvaluationError
-from orglab.evaluators.text.hardware import PARTS, variants
 from orglab.evaluators.text.spec_check import SpecCheck
+from orglab.evaluators.text.variants import read_vocabulary
+
+VOCABULARY = Path(__file__).parents[3] / "specs/loop-back-authority/data/laptop_parts.yaml"
+PARTS = read_vocabulary(yaml.safe_load(VOCABULARY.read_text(encoding="utf-8")), "parts").parts
 
 SPECS: Mapping[str, Any] = {
     "gpu": "NVIDIA GeForce RTX 4060 Laptop GPU, 8 GB GDDR6, 85 W",
@@ -38,7 +42,12 @@ def measure(output: Any, run: Any, context: Any) -> Any:
         async def get_record(*, id: str) -> Any:  # noqa: A002 - the tool's argument
             return {"id": id, "record": {} if specs is None else {"specs": specs}}
 
-        check = SpecCheck(file=Path("listings.jsonl"), id="B1", key="asin", **arguments)
+        check = SpecCheck(
+            file=Path("listings.jsonl"),
+            id="B1",
+            key="asin",
+            **{"vocabulary": VOCABULARY, **arguments},
+        )
         used = context(functions={"get_record": get_record})
         found = await check.evaluate(run(output(text)), used)
         assert used.made[0] == (
@@ -120,8 +129,8 @@ async def test_parts_and_patterns_of_ones_own(measure: Any) -> None:
     assert [each.split(":")[0] for each in found[""].detail["wrong"]] == ["ram"]
     own = await measure("In amber grey", patterns={"colour": r"\w+ grey"})
     assert own[""].reason == "colour: amber grey is not in the listing (basalt grey)"
-    with pytest.raises(ValueError, match="'rma' is not known; did you mean 'ram'"):
-        SpecCheck(file=Path("x"), id="B1", parts=["rma"])
+    with pytest.raises(EvaluationError, match="'rma' is not known; did you mean 'ram'"):
+        await measure("text", parts=["rma"])
     with pytest.raises(ValueError, match="is no regular expression"):
         SpecCheck(file=Path("x"), id="B1", patterns={"a": "("})
 
@@ -154,4 +163,22 @@ async def test_no_listing(measure: Any, run: Any, output: Any, context: Any) -> 
 )
 def test_variants(part: str, text: str, names: list[str]) -> None:
     """One spelling for each variant, and no other part mistaken for it."""
-    assert [each.name for each in variants(text, PARTS[part])] == names
+    assert [each.name for each in PARTS[part].variants(text)] == names
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "write the maps"),
+        ({"part": {}}, "write the maps"),
+        ({"parts": {"a": {}}}, "parts.a: `patterns` is required"),
+        ({"parts": {"a": {"patterns": ["(b)"], "key": 1}}}, "parts.a: unknown key"),
+        ({"parts": {"a": {"patterns": ["(b"]}}}, "parts.a: .* is no regular expression"),
+        ({"parts": {"a": {"patterns": ["b"]}}}, "parts.a: 'b' has no group"),
+        ({"loose": {"a": "text"}}, "loose.a: a part"),
+    ],
+)
+def test_a_wrong_vocabulary(document: Any, message: str) -> None:
+    """Each error names its place."""
+    with pytest.raises(EvaluationError, match=message):
+        read_vocabulary(document, "v.yaml")
