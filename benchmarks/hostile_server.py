@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from wire.openai_server import Call, Fault, Reply, Server, chat, error
+from wire.openai_server import Call, Reply, Server, SpecIssue, chat, error
 
 from orglab.results.store.reader import Reader
 from orglab.results.usage.spending import spending
@@ -103,7 +103,9 @@ class Ledger:
             written=self.random.randint(1, 100),
             system_fingerprint=f"reply-{call.number}",
         )
-        kind: Fault = fault if fault in ("before", "headers", "body", "truncated", "stall") else ""  # type: ignore[assignment]
+        kind: SpecIssue = (
+            fault if fault in ("before", "headers", "body", "truncated", "stall") else ""
+        )  # type: ignore[assignment]
         return Reply(body=body, fault=kind, latency=self.random.random() * 0.05)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
-from orglab.engine.spec.errors import Fault
+from orglab.engine.spec.errors import SpecIssue
 from orglab.engine.study.batch.executor import run_where
 from orglab.engine.study.batch.runner import Batch, Progress, Tally, refuse_unbounded
 from orglab.engine.study.batch.study_folder import in_here, load_team
@@ -35,7 +35,7 @@ def check(
     overrides: Mapping[str, JSON] | None = None,
     models: Path | str | None = None,
     trust: bool = False,
-) -> list[Fault]:
+) -> list[SpecIssue]:
     """Every fault of a spec; an empty list where it is sound.
 
     Args:
@@ -45,7 +45,7 @@ def check(
         trust: What the spec names may be run: Python functions, MCP servers.
     """
     catalogue = Path(models) if models is not None else None
-    return list(check_file(Path(path), overrides=overrides, models=catalogue, trust=trust).faults)
+    return list(check_file(Path(path), overrides=overrides, models=catalogue, trust=trust).issues)
 
 
 def load(

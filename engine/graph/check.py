@@ -9,7 +9,7 @@ from pathlib import Path
 from orglab.engine.graph.checks.warnings import remarks
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
-from orglab.engine.spec.errors import Fault, Problem
+from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.load import Loaded, load
 from orglab.providers.base import JSON
 
@@ -29,8 +29,8 @@ class Checked:
 
     loaded: Loaded
     team: Team | None
-    faults: tuple[Fault, ...]
-    warnings: tuple[Fault, ...] = ()
+    issues: tuple[SpecIssue, ...]
+    warnings: tuple[SpecIssue, ...] = ()
 
 
 def check_file(
@@ -56,16 +56,16 @@ def check_file(
     if loaded.topology is not None:
         blamed = [problem.path for problem in loaded.problems] if loaded.partial else None
         team, found = compile_topology(loaded.topology, blamed=blamed)
-    faults = loaded.faults
-    told = {fault.problem.path for fault in faults}
-    faults += [fault for fault in map(loaded.locate, found) if fault.problem.path not in told]
-    faults.sort(key=lambda fault: _place(fault, loaded.file))
-    if faults or team is None:
-        return Checked(loaded=loaded, team=None, faults=tuple(faults))
+    issues = loaded.issues
+    told = {issue.problem.path for issue in issues}
+    issues += [issue for issue in map(loaded.locate, found) if issue.problem.path not in told]
+    issues.sort(key=lambda issue: _place(issue, loaded.file))
+    if issues or team is None:
+        return Checked(loaded=loaded, team=None, issues=tuple(issues))
     warnings = tuple(map(loaded.locate, remarks(team)))
-    return Checked(loaded=loaded, team=team, faults=(), warnings=warnings)
+    return Checked(loaded=loaded, team=team, issues=(), warnings=warnings)
 
 
-def _place(fault: Fault, file: str) -> tuple[bool, str, int, int]:
+def _place(issue: SpecIssue, file: str) -> tuple[bool, str, int, int]:
     """The checked file's own faults come first."""
-    return fault.file != file, fault.file, fault.line, fault.column
+    return issue.file != file, issue.file, issue.line, issue.column

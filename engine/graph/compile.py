@@ -104,7 +104,7 @@ def _cycles(shape: Shape) -> Iterator[Problem]:
             path=_link_between(shape.topology, cycle[-2], cycle[-1]),
             wrong=f"a cycle without a cap: {cycle_text(cycle)}",
             expected="one link of every cycle has a `cap`, which ends the loop",
-            cure=f"add `cap: 2`, say, to the link from `{cycle[-2]}` to `{cycle[-1]}`",
+            hint=f"add `cap: 2`, say, to the link from `{cycle[-2]}` to `{cycle[-1]}`",
         )
 
 
@@ -127,7 +127,7 @@ def _idle_caps(shape: Shape) -> Iterator[Problem]:
                 path=("links", index, "cap"),
                 wrong=f"`{link.id}` has a cap and lies on no cycle of forward links: no forward "
                 f"links lead from `{link.target}` back to `{link.source}`",
-                cure="leave `cap` out, or add the link that makes the loop",
+                hint="leave `cap` out, or add the link that makes the loop",
             )
 
 
@@ -152,7 +152,7 @@ def _twins(topology: Topology) -> Iterator[Problem]:
                 wrong=f"`{link.id}` is the same link as `{seen[key]}` under another id"
                 if link.id != seen[key]
                 else f"two links have the id `{link.id}` and are the same",
-                cure="remove one of the two",
+                hint="remove one of the two",
             )
         seen.setdefault(key, link.id)
 

@@ -75,8 +75,8 @@ class EvaluationContext:
             raise EvaluationError(f"{path.name}: {refused}") from refused
         self.read[path] = sha256(content).hexdigest()
         document = read_bytes(content, path.name)
-        if document.faults:
-            raise EvaluationError("; ".join(str(fault) for fault in document.faults))
+        if document.issues:
+            raise EvaluationError("; ".join(str(issue) for issue in document.issues))
         return document.data
 
     def tool(self, use: str, settings: Mapping[str, JSON]) -> ToolFunction:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Fault", "Problem", "SpecError", "SpecPath", "path_text"]
+__all__ = ["Problem", "SpecError", "SpecIssue", "SpecPath", "path_text"]
 
 SpecPath: TypeAlias = tuple[str | int, ...]
 """A place in a document: ``("links", 2, "to", 0)``."""
@@ -35,12 +35,12 @@ class Problem:
     path: SpecPath
     wrong: str
     expected: str = ""
-    cure: str = ""
+    hint: str = ""
     at_key: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fault:
+class SpecIssue:
     """One fault, located. ``str`` gives ``file:line:column path: wrong, expected, cure``.
 
     Attributes:
@@ -59,13 +59,22 @@ class Fault:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
         problem = self.problem
         where = f" {path_text(problem.path)}" if problem.path else ""
-        text = "; ".join(part for part in (problem.wrong, problem.expected, problem.cure) if part)
+        text = "; ".join(part for part in (problem.wrong, problem.expected, problem.hint) if part)
         return f"{place}{where}: {text}"
 
 
 class SpecError(Exception):
-    """Raised when a spec has faults; ``faults`` holds all of them, in order of place."""
+    """Raised when a spec has errors.
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        super().__init__("\n".join(str(fault) for fault in faults))
-        self.faults = tuple(faults)
+    Attributes:
+        issues: All of them, in order of place.
+    """
+
+    def __init__(self, issues: Sequence[SpecIssue]) -> None:
+        super().__init__("\n".join(str(issue) for issue in issues))
+        self.issues = tuple(issues)
+
+    @property
+    def faults(self) -> tuple[SpecIssue, ...]:
+        """``issues`` by the name of earlier versions."""
+        return self.issues

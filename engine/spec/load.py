@@ -29,7 +29,7 @@ from orglab.engine.spec.compose.subteams import (
     written_team,
 )
 from orglab.engine.spec.compose.text_files import inlined_texts
-from orglab.engine.spec.errors import Fault, Problem, SpecPath
+from orglab.engine.spec.errors import Problem, SpecIssue, SpecPath
 from orglab.engine.spec.messages import did_you_mean, got, quoted
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.model_catalogue import DEFAULT_ALIAS, swapped
@@ -79,20 +79,20 @@ class Loaded:
     partial: bool = False
     problems: list[Problem] = field(default_factory=list)
     _marks: Marks
-    _located: dict[Problem, list[Fault]] = field(default_factory=dict)
+    _located: dict[Problem, list[SpecIssue]] = field(default_factory=dict)
     _links: list[int] = field(default_factory=list)
     _teams: dict[str, Loaded] = field(default_factory=dict)
 
     @property
-    def faults(self) -> list[Fault]:
+    def issues(self) -> list[SpecIssue]:
         """Every fault with its place: this file's first, then others', each in order of lines."""
-        found: dict[Fault, None] = {}
+        found: dict[SpecIssue, None] = {}
         for problem in self.problems:
             known = self._located.get(problem) or [self.locate(problem)]
             found.update(dict.fromkeys(known))
         return sorted(found, key=self._order)
 
-    def locate(self, problem: Problem) -> Fault:
+    def locate(self, problem: Problem) -> SpecIssue:
         """The place of a problem, also of one that a check of ``topology`` found."""
         if problem in self._located:
             return self._located[problem][0]
@@ -103,7 +103,7 @@ class Loaded:
             problem = replace(problem, path=self._written(problem.path))
         marks = self._marks
         mark = marks.key(problem.path) if problem.at_key else marks.value(problem.path)
-        return Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+        return SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
 
     def _team(self, path: SpecPath) -> Loaded | None:
         """The document of the team in which a path lies."""
@@ -117,8 +117,8 @@ class Loaded:
             return ("links", known[path[1]], *path[2:]) if path[1] < len(known) else path
         return path
 
-    def _order(self, fault: Fault) -> tuple[bool, str, int, int, str]:
-        return (fault.file != self.file, fault.file, fault.line, fault.column, str(fault))
+    def _order(self, issue: SpecIssue) -> tuple[bool, str, int, int, str]:
+        return (issue.file != self.file, issue.file, issue.line, issue.column, str(issue))
 
 
 def load(
@@ -148,7 +148,7 @@ def load(
         content = read_limited(path)
     except FileRefused as refused:
         problem = Problem(path=(), wrong=str(refused))
-        return _unread(shown, [Fault(file=shown, line=0, column=0, problem=problem)])
+        return _unread(shown, [SpecIssue(file=shown, line=0, column=0, problem=problem)])
     document = sources.document(content, shown, path)
     around = Around(files=((path.resolve(), shown),))
     loading = _Loading(sources, shown, path.stem, trust, around)
@@ -169,18 +169,18 @@ def load_text(
     return _Loading(sources, name, Path(name).stem).run(document, overrides or {}, models)
 
 
-def _unread(shown: str, faults: list[Fault]) -> Loaded:
+def _unread(shown: str, issues: list[SpecIssue]) -> Loaded:
     loaded = Loaded(file=shown, kind="topology", _marks=Marks(Place(Mark(shown, 1, 1))))
-    _add_located(loaded, faults)
+    _add_located(loaded, issues)
     return loaded
 
 
-def _add_located(loaded: Loaded, faults: list[Fault]) -> None:
-    if len(faults) > _MOST_FAULTS:
-        loaded.problems.append(_too_many(len(faults)))
-    for fault in faults[:_MOST_FAULTS]:
-        loaded.problems.append(fault.problem)
-        loaded._located.setdefault(fault.problem, []).append(fault)  # noqa: SLF001 - own class
+def _add_located(loaded: Loaded, issues: list[SpecIssue]) -> None:
+    if len(issues) > _MOST_FAULTS:
+        loaded.problems.append(_too_many(len(issues)))
+    for issue in issues[:_MOST_FAULTS]:
+        loaded.problems.append(issue.problem)
+        loaded._located.setdefault(issue.problem, []).append(issue)  # noqa: SLF001 - own class
 
 
 class _Loading:
@@ -208,11 +208,11 @@ class _Loading:
         self, document: Located | None, overrides: Mapping[str, JSON], models: Path | None
     ) -> Loaded:
         if document is None or not self.sources.whole:
-            return _unread(self.shown, self.sources.faults)
+            return _unread(self.shown, self.sources.issues)
         if _is_catalogue(document.data):
             wrong = "this is a catalogue of models, not a topology"
-            cure = f"give it to a topology: `--models {self.shown}`"
-            self.problems.append(Problem(path=(), wrong=wrong, cure=cure))
+            hint = f"give it to a topology: `--models {self.shown}`"
+            self.problems.append(Problem(path=(), wrong=wrong, hint=hint))
             return self._done("topology", document)
         kind = self._kind(document.data)
         if kind != "topology":
@@ -234,14 +234,14 @@ class _Loading:
             return str(kind)
         if "kind" not in data:
             problem = Problem(
-                path=("kind",), wrong="kind is missing", cure="write `kind: topology`"
+                path=("kind",), wrong="kind is missing", hint="write `kind: topology`"
             )
             self.problems.append(problem)
         elif kind != "topology":
             name = quoted(kind) if isinstance(kind, str) else got(kind)
-            cure = did_you_mean(kind, KINDS) if isinstance(kind, str) else "write `kind: topology`"
+            hint = did_you_mean(kind, KINDS) if isinstance(kind, str) else "write `kind: topology`"
             wrong = f"{name} is none of {', '.join(KINDS)}"
-            self.problems.append(Problem(path=("kind",), wrong=wrong, cure=cure))
+            self.problems.append(Problem(path=("kind",), wrong=wrong, hint=hint))
         return "topology"
 
     def _changed(
@@ -355,7 +355,7 @@ class _Loading:
         loaded = Loaded(file=self.shown, kind=kind, _marks=Marks(document.place))
         loaded.problems += self.problems
         loaded._teams = self.teams  # noqa: SLF001 - own class
-        _add_located(loaded, self.sources.faults)
+        _add_located(loaded, self.sources.issues)
         loaded.problems = list(dict.fromkeys(loaded.problems))
         return loaded
 
@@ -470,10 +470,10 @@ def _input(schema: Mapping[str, JSON], path: SpecPath) -> list[Problem]:
     optional = frozenset({"optional"})
     if schema.get("type") != "file":
         return schema_problems(schema, path, also=optional)
-    wrong, cure = "file is no type of JSON Schema", "write `type: string` and `format: file`"
+    wrong, hint = "file is no type of JSON Schema", "write `type: string` and `format: file`"
     rest = {**schema, "type": "string"}
     return [
-        Problem(path=(*path, "type"), wrong=wrong, cure=cure),
+        Problem(path=(*path, "type"), wrong=wrong, hint=hint),
         *schema_problems(rest, path, also=optional),
     ]
 
@@ -487,6 +487,6 @@ def _output(schema: Mapping[str, JSON]) -> list[Problem]:
     kind = schema.get("type", "object")
     if not found and kind != "object":
         wrong = f"a structured output is an object, got {got(kind)}"
-        cure = "write `type: object` with `properties`"
-        found.append(Problem(path=("type",), wrong=wrong, cure=cure))
+        hint = "write `type: object` with `properties`"
+        found.append(Problem(path=("type",), wrong=wrong, hint=hint))
     return found

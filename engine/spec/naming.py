@@ -29,7 +29,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 def unknown_role(path: SpecPath, name: str, roles: Iterable[str]) -> Problem:
     """A name that is no role's."""
-    return Problem(path=path, wrong=f"there is no role `{name}`", cure=did_you_mean(name, roles))
+    return Problem(path=path, wrong=f"there is no role `{name}`", hint=did_you_mean(name, roles))
 
 
 @dataclass(frozen=True, slots=True)

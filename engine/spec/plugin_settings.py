@@ -189,7 +189,7 @@ class PluginCheck:
         for key, value in settings.items():
             if key != ARGUMENTS and holds_template(value):
                 wrong = f"`{key}` is the same for all units, so it can be no template"
-                self._tell((*path, "with", key), wrong, cure=f"put templates into `{ARGUMENTS}`")
+                self._tell((*path, "with", key), wrong, hint=f"put templates into `{ARGUMENTS}`")
                 return
         try:
             plain = {key: value for key, value in settings.items() if not key.startswith("x-")}
@@ -220,7 +220,7 @@ class PluginCheck:
         self.arguments[path] = arguments
         if check and not issubclass(cls, OutputEvaluator):
             wrong = f"`{name}` measures whole runs, so it cannot be a check of one output"
-            self._tell(inner, wrong, cure="choose another, or put it under `evaluators`")
+            self._tell(inner, wrong, hint="choose another, or put it under `evaluators`")
         self._settings(cls, arguments, inner if isinstance(value, dict) else (*inner,))
         self._role_argument(cls, arguments, inner, roles)
 
@@ -231,8 +231,8 @@ class PluginCheck:
         if "role" not in {field.name for field in _fields(cls)} or not isinstance(role, str):
             return
         if role.partition("#")[0] not in roles and not is_template(role):
-            cure = did_you_mean(role, roles)
-            self._tell((*path, "role"), f"there is no role `{role}`", cure=cure)
+            hint = did_you_mean(role, roles)
+            self._tell((*path, "role"), f"there is no role `{role}`", hint=hint)
 
     def _arguments(self, cls: type, name: str, value: JSON, path: SpecPath) -> Mapping[str, JSON]:
         """``{name: arg}`` sets the first field of the evaluator's own."""
@@ -241,7 +241,7 @@ class PluginCheck:
         inherited = {field.name for field in fields(OutputEvaluator)}
         own = [field.name for field in _fields(cls) if field.name not in inherited]
         if not own:
-            self._tell(path, f"`{name}` takes no argument", cure=f"write `{name}` alone")
+            self._tell(path, f"`{name}` takes no argument", hint=f"write `{name}` alone")
             return {}
         return {own[0]: value}
 
@@ -259,15 +259,15 @@ class PluginCheck:
         for name in params if isinstance(params, dict) and allowed is not None else ():
             if name not in allowed:
                 wrong = f"`{model['provider']}` takes no parameter `{name}`"
-                cure = did_you_mean(name, sorted(allowed))
-                self._tell((*path, "params", name), wrong, cure=cure, at_key=True)
+                hint = did_you_mean(name, sorted(allowed))
+                self._tell((*path, "params", name), wrong, hint=hint, at_key=True)
 
     def _key(self, model: Mapping[str, JSON], path: SpecPath) -> None:
         """A stranger's spec may not have the user's key sent to a stranger's server."""
         typed = self.sources.origin(self.marks.value(path).file).typed
         if not self.trust and not typed and (risk := key_risk(model)):
-            cure = "where you trust the spec add --trust, or give a catalogue of yours by --models"
-            self._tell((*path, "base_url"), risk, cure=cure)
+            hint = "where you trust the spec add --trust, or give a catalogue of yours by --models"
+            self._tell((*path, "base_url"), risk, hint=hint)
 
     def _options(self, cls: type, model: Mapping[str, JSON], path: SpecPath) -> None:
         """Keys beyond those that every model has: by the provider's ``options``, if it has any."""
@@ -279,8 +279,8 @@ class PluginCheck:
             if key in common or key.startswith("x-") or (options and key in options):
                 continue
             if options is not None or get_close_matches(key, common, n=1, cutoff=_SURE):
-                cure = did_you_mean(key, [*common, *sorted(options or ())])
-                self._tell((*path, key), f"unknown key {key}", cure=cure, at_key=True)
+                hint = did_you_mean(key, [*common, *sorted(options or ())])
+                self._tell((*path, key), f"unknown key {key}", hint=hint, at_key=True)
         self._model_files(model, path)
         if model.get("provider") in _SELF_CONTAINED:
             self._try_options(cls, model, path)
@@ -327,7 +327,7 @@ class PluginCheck:
         names = plugin_names(group)
         if name not in names:
             wrong = f"no {what} `{name}` is installed"
-            self._tell(path, wrong, cure=did_you_mean(name, names), at_key=at_key)
+            self._tell(path, wrong, hint=did_you_mean(name, names), at_key=at_key)
             return None
         try:
             return load_plugin(group, name)
@@ -344,8 +344,8 @@ class PluginCheck:
         for name, value in settings.items():
             if name not in known:
                 if not name.startswith("x-"):
-                    cure = did_you_mean(name, known)
-                    self._tell((*path, name), f"unknown key {name}", cure=cure, at_key=True)
+                    hint = did_you_mean(name, known)
+                    self._tell((*path, name), f"unknown key {name}", hint=hint, at_key=True)
             elif not is_template(value):
                 self._value(hints.get(name, Any), value, (*path, name))
         for name, one in known.items():
@@ -370,12 +370,12 @@ class PluginCheck:
         path: SpecPath,
         wrong: str,
         expected: str = "",
-        cure: str = "",
+        hint: str = "",
         *,
         at_key: bool = False,
     ) -> None:
         self.problems.append(
-            Problem(path=path, wrong=wrong, expected=expected, cure=cure, at_key=at_key)
+            Problem(path=path, wrong=wrong, expected=expected, hint=hint, at_key=at_key)
         )
 
 

@@ -94,9 +94,9 @@ def main() -> None:
     try:
         app()
     except SpecError as error:
-        _tell([str(fault) for fault in error.faults])
+        _tell([str(issue) for issue in error.issues])
     except UnitError as error:
-        _tell(list(error.faults))
+        _tell(list(error.issues))
     except UndeclaredDifference as error:
         _tell(list(error.lines), GATE)
     except (NotTheRecordedCall, StoreError, StudyLocked, OSError, ValueError) as error:
@@ -105,5 +105,5 @@ def main() -> None:
 
 def _tell(lines: list[str], code: int = WRONG) -> None:
     for line in lines:
-        sys.stderr.write(f"{visible(line)}\n")  # a fault quotes what a stranger wrote
+        sys.stderr.write(f"{visible(line)}\n")  # a issue quotes what a stranger wrote
     sys.exit(code)

@@ -191,7 +191,7 @@ class SchemaChecker:
             errors = sorted(first, key=lambda error: list(map(str, error.path)))
         except RecursionError:
             return ("it is nested too deeply",)
-        words = list(dict.fromkeys(fault_in_words(error) for error in errors))
+        words = list(dict.fromkeys(parse_issue(error) for error in errors))
         left = len(words) - limit
         return (*words[:limit], *([f"and {left} more"] if left > 0 else []))
 
@@ -320,7 +320,7 @@ def type_name(value: JSON) -> str:
     return kinds.get(type(value), type(value).__name__)
 
 
-def fault_in_words(error: ValidationError) -> str:
+def parse_issue(error: ValidationError) -> str:
     """The fault in one sentence of at most a few hundred characters."""
     text = _sentence(best_match([error]) or error)
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"

@@ -19,7 +19,7 @@ from orglab.results.statistics.data.attrition import (
 )
 from orglab.results.statistics.data.dataset import Study, study_of
 from orglab.results.statistics.effects import Effect, family
-from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.errors import PlanError
 from orglab.results.statistics.models.dose_response import Dose, dose_response
 from orglab.results.statistics.models.draft_comparison import DraftRow, draft_rows
 from orglab.results.statistics.models.leave_one_out import (
@@ -104,8 +104,8 @@ def analyse(
         drafts: One row a measure of a draft: ``arm unit replicate role visit measure value``.
 
     Raises:
-        TableFault: A table lacks a column or contradicts itself.
-        PlanFault: The plan names what the tables do not hold.
+        TableError: A table lacks a column or contradicts itself.
+        PlanError: The plan names what the tables do not hold.
     """
     return analyse_study(study_of(scores, runs, plan.composites), plan, drafts)
 
@@ -167,7 +167,7 @@ def _drafts(study: Study, plan: AnalysisPlan, drafts: pd.DataFrame | None) -> Se
     if not plan.drafts:
         return ()
     if drafts is None:
-        raise PlanFault("the plan asks for drafts, and there is no table of drafts")
+        raise PlanError("the plan asks for drafts, and there is no table of drafts")
     return [row for asked in plan.drafts for row in draft_rows(study, drafts, asked, plan.level)]
 
 

@@ -134,7 +134,7 @@ def effect(
         keep: Which (unit, replicate) count; default: all.
 
     Raises:
-        PlanFault: No such outcome or arm.
+        PlanError: No such outcome or arm.
     """
     cells = study.cells(outcome)
     pairs = pair(cells, contrast.arm, contrast.reference, keep)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["PlanFault", "StatisticsFault", "TableFault"]
+__all__ = ["DatasetError", "PlanError", "StatisticsError"]
 
 
-class StatisticsFault(ValueError):
+class StatisticsError(ValueError):
     """Raised when an analysis cannot be made as it was asked for."""
 
 
-class TableFault(StatisticsFault):
+class DatasetError(StatisticsError):
     """Raised when a table contradicts itself or lacks a column."""
 
 
-class PlanFault(StatisticsFault):
+class PlanError(StatisticsError):
     """Raised when a plan asks for what there is not."""

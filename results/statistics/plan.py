@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, TypeVar, get_args
 
 from orglab.providers.base import JSON
-from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.errors import PlanError
 from orglab.results.statistics.tests.wilcoxon import Zeros
 
 __all__ = [
@@ -150,7 +150,7 @@ def plan_of(
     Where one thing is asked for (``mixed``, ``dose``, ``drafts``, ``by``, …) a list of them may stand too.
 
     Raises:
-        PlanFault: A key is unknown or missing, or a value is none of those allowed.
+        PlanError: A key is unknown or missing, or a value is none of those allowed.
     """
     known = dict(analysis)
     _closed(AnalysisPlan, known, "analysis")
@@ -183,7 +183,7 @@ _PARTS: Mapping[str, type] = {"followups": FollowupsPlan, "equivalence": Equival
 
 def _check(plan: AnalysisPlan) -> None:
     if not plan.contrasts or not plan.primary:
-        raise PlanFault("analysis: contrasts and primary name one thing at least")
+        raise PlanError("analysis: contrasts and primary name one thing at least")
     _allowed("robust", plan.robust, ("wilcoxon", None))
     _allowed("zeros", plan.zeros, get_args(Zeros))
     for name in plan.leave_one_out:
@@ -192,23 +192,23 @@ def _check(plan: AnalysisPlan) -> None:
         _allowed("followups.correct", plan.followups.correct, ("holm", "none"))
     for outcome, (low, high) in plan.bounds.items():
         if not low < high:
-            raise PlanFault(f"analysis.bounds.{outcome}: {low} is not below {high}")
+            raise PlanError(f"analysis.bounds.{outcome}: {low} is not below {high}")
     for part in plan.mixed:
         _allowed("mixed.random", part.random, ("unit",))
     margins = plan.equivalence
     if margins and (margins.margin is None) == (margins.margin_dz is None):
-        raise PlanFault("analysis.equivalence: give margin_dz or margin")
+        raise PlanError("analysis.equivalence: give margin_dz or margin")
 
 
 def _allowed(name: str, value: JSON, allowed: Sequence[JSON]) -> None:
     if value not in allowed:
         texts = ", ".join(str(one) for one in allowed)
-        raise PlanFault(f"analysis.{name}: {value!r} is none of {texts}")
+        raise PlanError(f"analysis.{name}: {value!r} is none of {texts}")
 
 
 def _contrast(pair: JSON) -> Contrast:
     if isinstance(pair, str) or len(pair) != 2:
-        raise PlanFault(f"analysis.contrasts: {pair!r} is no pair [arm, reference]")
+        raise PlanError(f"analysis.contrasts: {pair!r} is no pair [arm, reference]")
     return Contrast(arm=pair[0], reference=pair[1])
 
 
@@ -216,7 +216,7 @@ def _closed(kind: type, given: Mapping[str, JSON], where: str) -> None:
     allowed = [part.name for part in fields(kind)]
     unknown = [name for name in given if name not in allowed]
     if unknown:
-        raise PlanFault(f"{where}: unknown {', '.join(unknown)}; there are {', '.join(allowed)}")
+        raise PlanError(f"{where}: unknown {', '.join(unknown)}; there are {', '.join(allowed)}")
 
 
 def _part(kind: type[Part], given: Mapping[str, JSON], where: str) -> Part:
@@ -224,7 +224,7 @@ def _part(kind: type[Part], given: Mapping[str, JSON], where: str) -> Part:
     try:
         return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
     except TypeError as error:
-        raise PlanFault(f"analysis.{where}: {error}") from None
+        raise PlanError(f"analysis.{where}: {error}") from None
 
 
 def _names(value: JSON) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from orglab.providers.base import JSON
-from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.errors import PlanError
 from orglab.results.tables.condition_parser import (
     ConditionError,
     Language,
@@ -40,7 +40,7 @@ def condition(text: str) -> Condition:
     """Return the test of rows that ``text`` describes.
 
     Raises:
-        PlanFault: It is not a condition; the message says where.
+        PlanError: It is not a condition; the message says where.
     """
     subject = f"condition {text!r}"
     language = Language(
@@ -52,18 +52,18 @@ def condition(text: str) -> Condition:
     try:
         return _row_test(parse_condition(text, language), subject)
     except ConditionError as error:
-        raise PlanFault(str(error)) from None
+        raise PlanError(str(error)) from None
 
 
 def _row_test(node: Node, subject: str) -> Condition:
     if isinstance(node, Operand):
-        raise PlanFault(
+        raise PlanError(
             f"{subject}: `{node.value}` is not a comparison; expected one of == != < <= > >="
         )
     if node.operator in _COMPARISONS:
         return _comparison(node.operator, node.parts, subject)
     if node.operator not in ("and", "or", "not"):
-        raise PlanFault(
+        raise PlanError(
             f"{subject}: `{node.operator}` is not allowed; expected one of == != < <= > >="
         )
     tests = [_row_test(part, subject) for part in node.parts]
@@ -77,7 +77,7 @@ def _row_test(node: Node, subject: str) -> Condition:
 def _comparison(sign: str, parts: tuple[Node, ...], subject: str) -> Condition:
     column, other = parts
     if not isinstance(column, Operand) or column.kind != "column":
-        raise PlanFault(f"{subject}: expected a column before `{sign}`")
+        raise PlanError(f"{subject}: expected a column before `{sign}`")
     value = _constant(other, subject)
     compare = _COMPARISONS[sign]
     name = column.value
@@ -85,13 +85,13 @@ def _comparison(sign: str, parts: tuple[Node, ...], subject: str) -> Condition:
     def meets(row: Row) -> bool | None:
         if name not in row:
             known = ", ".join(sorted(row))
-            raise PlanFault(f"condition: no column {name!r}; there are {known}")
+            raise PlanError(f"condition: no column {name!r}; there are {known}")
         found = row[name]
         if found is None:
             return None
         if not isinstance(found, str if isinstance(value, str) else int | float):
             kind = type(found).__name__
-            raise PlanFault(f"condition: column {name!r} holds {kind}, compared with {value!r}")
+            raise PlanError(f"condition: column {name!r} holds {kind}, compared with {value!r}")
         return bool(compare(found, value))
 
     return meets
@@ -111,7 +111,7 @@ def _constant(node: Node, subject: str) -> JSON:
         shown = node.operator
     else:
         shown = node.operator
-    raise PlanFault(f"{subject}: expected a number, a quoted text, true or false, found {shown}")
+    raise PlanError(f"{subject}: expected a number, a quoted text, true or false, found {shown}")
 
 
 def _negated(value: bool | None) -> bool | None:

@@ -81,7 +81,7 @@ def test_the_commands_run_on_the_page_s_files(
 @pytest.mark.parametrize("text", [text for page in PAGES for text in fences(page, "yaml")])
 def test_every_fence_can_be_read(text: str) -> None:
     """As strictly as a spec."""
-    assert read_text(text, "page").faults == ()
+    assert read_text(text, "page").issues == ()
 
 
 @pytest.mark.parametrize(

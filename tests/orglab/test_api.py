@@ -33,11 +33,11 @@ def test_a_sound_spec_has_no_faults(file: Path) -> None:
 def test_faults_are_collected(file: Path) -> None:
     """``check`` gives every fault; ``load`` and ``run`` raise them all."""
     wrong = {"links.oversight.cap": -1, "output": "wrter"}
-    faults = orglab.check(file, overrides=wrong)
-    assert len(faults) == 2
+    issues = orglab.check(file, overrides=wrong)
+    assert len(issues) == 2
     with pytest.raises(SpecError, match="wrter") as raised:
         orglab.load(file, overrides=wrong)
-    assert [str(fault) for fault in raised.value.faults] == [str(fault) for fault in faults]
+    assert [str(issue) for issue in raised.value.issues] == [str(issue) for issue in issues]
 
 
 def test_overrides_change_the_team(file: Path) -> None:

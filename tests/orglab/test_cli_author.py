@@ -21,8 +21,8 @@ def test_a_sound_spec_is_told_with_its_bounds(cli: Cli) -> None:
 
 def test_every_fault_is_told_at_once(cli: Cli, spec: str, tmp_path: Path) -> None:
     """``check`` tells all faults with file, line and path, and exits 2."""
-    faulty = spec.replace("cap: 2", "cap: -1").replace("output: writer", "output: wrter")
-    (tmp_path / "faulty.yaml").write_text(faulty + "evaluaters: []\n", encoding="utf-8")
+    invalid = spec.replace("cap: 2", "cap: -1").replace("output: writer", "output: wrter")
+    (tmp_path / "faulty.yaml").write_text(invalid + "evaluaters: []\n", encoding="utf-8")
     ended = cli("check", "faulty.yaml")
     assert ended.code == 2
     for words in ("cap", "wrter", "evaluaters", "did you mean"):

@@ -148,13 +148,13 @@ async def test_a_provider_that_breaks_is_told_without_its_words(
 
     monkeypatch.setattr(SimulatedProvider, "reachable", broken)
     (found,) = await reached(told([Model(alias="m", provider="simulated")]), trust=True)
-    assert found.reachable == "a fault of the provider: RuntimeError"
+    assert found.reachable == "an error of the provider: RuntimeError"
 
 
 async def test_what_cannot_be_made_is_not_asked() -> None:
     """A missing provider is a fault in words."""
     (missing,) = told([Model(alias="m", provider="gone")])
-    assert missing.fault == "no provider `gone` can be loaded"
+    assert missing.issue == "no provider `gone` can be loaded"
     assert await reached([missing], trust=True) == [missing]
     assert missing.price == Priced(how="free")
     assert isinstance(missing, ModelTold)

@@ -38,8 +38,8 @@ def test_no_schema_is_fetched(den: Den, schema: JSON) -> None:
         checker_for(schema)
     text = den.text.replace("prompt: P", f"prompt: P, output: {schema}".replace("'", '"'))
     den.write({"t.yaml": text, "replies.jsonl": ""})
-    faults = [str(fault) for fault in check_file(den.spec / "t.yaml").faults]
-    assert any(word in " ".join(faults) for word in ("not local", "not allowed"))
+    issues = [str(issue) for issue in check_file(den.spec / "t.yaml").issues]
+    assert any(word in " ".join(issues) for word in ("not local", "not allowed"))
 
 
 @pytest.mark.timeout(20)
@@ -84,8 +84,8 @@ def test_unevaluated_names_are_refused_beside_patterns(den: Den) -> None:
         checker_for(schema)
     output = "{patternProperties: {a: {}}, unevaluatedProperties: false}"
     den.write({"t.yaml": den.text.replace("prompt: P", f"prompt: P, output: {output}")})
-    faults = [str(fault) for fault in check_file(den.spec / "t.yaml").faults]
-    assert any("do not go together" in fault for fault in faults)
+    issues = [str(issue) for issue in check_file(den.spec / "t.yaml").issues]
+    assert any("do not go together" in issue for issue in issues)
 
 
 @pytest.mark.timeout(20)

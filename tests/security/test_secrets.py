@@ -36,10 +36,10 @@ def test_no_spec_holds_a_secret(den: Den, field: str) -> None:
     """A key written into a model's entry is a fault; the fault says where it belongs, not the key."""
     den.write({"t.yaml": den.text.replace(MODEL, f"provider: simulated, {field}")})
     checked = check_file(den.spec / "t.yaml")
-    faults = "\n".join(map(str, checked.faults))
+    issues = "\n".join(map(str, checked.issues))
     assert checked.team is None
-    assert "api_key_env: NAME" in faults
-    assert "sk-planted" not in faults
+    assert "api_key_env: NAME" in issues
+    assert "sk-planted" not in issues
 
 
 def test_names_that_only_look_like_secrets_are_fine(den: Den) -> None:
@@ -52,7 +52,7 @@ def test_names_that_only_look_like_secrets_are_fine(den: Den) -> None:
             "replies.jsonl": "",
         }
     )
-    assert [str(fault) for fault in check_file(den.spec / "t.yaml").faults] == []
+    assert [str(issue) for issue in check_file(den.spec / "t.yaml").issues] == []
 
 
 def test_a_key_in_the_environment_reaches_nothing(den: Den) -> None:
@@ -88,11 +88,11 @@ def test_other_engines_of_code_are_not_installed(den: Den) -> None:
     """Tools and providers by import path are unknown names (`python` and `mcp` want `--trust`)."""
     for use in ("os:system", "orglab.engine.tools.table.query:Query"):
         den.write({"t.yaml": f'{den.text}tools: {{t: {{use: "{use}"}}}}\n', "replies.jsonl": ""})
-        faults = "\n".join(map(str, check_file(den.spec / "t.yaml").faults))
-        assert f"no tool `{use}` is installed" in faults
+        issues = "\n".join(map(str, check_file(den.spec / "t.yaml").issues))
+        assert f"no tool `{use}` is installed" in issues
     den.write({"t.yaml": den.text.replace("provider: scripted", 'provider: "os:system"')})
-    faults = "\n".join(map(str, check_file(den.spec / "t.yaml").faults))
-    assert "no provider `os:system` is installed" in faults
+    issues = "\n".join(map(str, check_file(den.spec / "t.yaml").issues))
+    assert "no provider `os:system` is installed" in issues
 
 
 def test_modules_beside_a_spec_are_not_imported(den: Den) -> None:

@@ -113,8 +113,8 @@ def now(**_: object) -> str:
 
 async def attack(template: str, asynchronous: bool) -> None:
     """Renders as a prompt is rendered: what is no template is refused before."""
-    if (fault := references(template).error) is not None:
-        raise ValueError(fault.message)
+    if (issue := references(template).error) is not None:
+        raise ValueError(issue.message)
     values = {"x": "a", "things": [1], "thing": {"a": 1}, "tool": {"now": now}}
     if asynchronous:
         await compiled(template, True).render_async(values)

@@ -68,8 +68,8 @@ def test_a_catalogue_that_was_typed_is_the_users_own(tmp_path: Path) -> None:
     assert orglab.check(tmp_path / "spec.yaml", models=tmp_path / "models.yaml") == []
     own = SAFE.replace("{m: {provider: simulated}}", "{file: models.yaml}")
     (tmp_path / "spec.yaml").write_text(own, "utf-8")
-    (fault,) = orglab.check(tmp_path / "spec.yaml")
-    assert "would be sent to my.example" in str(fault)
+    (issue,) = orglab.check(tmp_path / "spec.yaml")
+    assert "would be sent to my.example" in str(issue)
     assert orglab.check(tmp_path / "spec.yaml", trust=True) == []
 
 

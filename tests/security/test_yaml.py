@@ -68,6 +68,6 @@ def test_no_document_builds_objects_or_fills_the_memory(den: Den) -> None:
 def test_thousands_of_faults_take_seconds(den: Den, more: str) -> None:
     """The first ones are told, and how many there are in all."""
     den.write({"t.yaml": den.text + more, "replies.jsonl": ""})
-    faults = [str(fault) for fault in check_file(den.spec / "t.yaml").faults]
-    assert 200 < len(faults) <= 1_010
-    assert any(" told" in fault for fault in faults)
+    issues = [str(issue) for issue in check_file(den.spec / "t.yaml").issues]
+    assert 200 < len(issues) <= 1_010
+    assert any(" told" in issue for issue in issues)

@@ -57,10 +57,10 @@ def test_a_command_names_what_is_there(command: str) -> None:
     assert all((REPO / file).is_file() for file in files)
     for spec in [word for word in words[2:3] if word.endswith(".yaml")]:
         if kind_of(REPO / spec) == "experiment":
-            assert [str(fault) for fault in check_experiment(REPO / spec)] == []
+            assert [str(issue) for issue in check_experiment(REPO / spec)] == []
             continue
         found = check_file(REPO / spec, overrides=overrides_of(values_of(words, "--set")))
-        assert [str(fault) for fault in found.faults] == []
+        assert [str(issue) for issue in found.issues] == []
 
 
 @pytest.mark.parametrize("setting", settings_in_prose())
@@ -68,7 +68,7 @@ def test_a_setting_of_the_text_fits_a_team(setting: str) -> None:
     """It names a field that is there, with a value that the field takes."""
     team = REPO / "specs" / "insight-review" / "reviewer-truth-skeptic.yaml"
     found = check_file(team, overrides=overrides_of([setting]))
-    assert [str(fault) for fault in found.faults] == []
+    assert [str(issue) for issue in found.issues] == []
 
 
 def test_the_table_of_false_accepts_comes_from_the_exports_as_shown(

@@ -55,7 +55,7 @@ CHANGES = {
 def team(name: str, **overrides: Any) -> Team:
     """A team of the study, compiled."""
     checked = check_file(STUDY / f"{name}.yaml", overrides=overrides)
-    assert not checked.faults
+    assert not checked.issues
     assert checked.team is not None
     return checked.team
 
@@ -84,7 +84,7 @@ def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
 @pytest.mark.parametrize("path", TEAMS, ids=lambda path: path.stem)
 def test_every_team_checks_clean(path: Path) -> None:
     """No fault of any kind, in it or in what it extends."""
-    assert [str(fault) for fault in check_file(path).faults] == []
+    assert [str(issue) for issue in check_file(path).issues] == []
 
 
 @pytest.mark.parametrize("path", TEAMS, ids=lambda path: path.stem)
@@ -140,7 +140,7 @@ def test_the_blind_retry_takes_as_many_turns_as_the_sceptic_has_at_most() -> Non
 def test_every_shipped_catalogue_fits_every_variant(name: str, catalogue: Path) -> None:
     """`--models` swaps the models of a team and leaves no alias without one."""
     checked = check_file(STUDY / f"{name}.yaml", models=catalogue)
-    assert [str(fault) for fault in checked.faults] == []
+    assert [str(issue) for issue in checked.issues] == []
 
 
 @pytest.mark.parametrize("file", ["units.jsonl", "units-truth.jsonl"])

@@ -47,7 +47,7 @@ def name_of(path: Path) -> str:
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=name_of)
 def test_every_experiment_checks_clean(path: Path) -> None:
     """No fault in it, in its arms, or in how they differ."""
-    assert [str(fault) for fault in check_experiment(path)] == []
+    assert [str(issue) for issue in check_experiment(path)] == []
     guard(load_experiment(path))
 
 

@@ -46,10 +46,10 @@ def test_a_command_names_what_is_there(command: str) -> None:
     for spec in [word for word in words[2:] if word.endswith(".yaml") and word not in named]:
         path = REPO / spec
         if kind_of(path) == "experiment":
-            assert [str(fault) for fault in check_experiment(path)] == []
+            assert [str(issue) for issue in check_experiment(path)] == []
             continue
         found = check_file(path, overrides=overrides_of(values_of(words, "--set")))
-        assert [str(fault) for fault in found.faults] == []
+        assert [str(issue) for issue in found.issues] == []
 
 
 def test_a_product_of_the_commands_is_one_of_the_43() -> None:

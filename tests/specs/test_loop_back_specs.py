@@ -45,7 +45,7 @@ ARM_WORDS = (
 def team(name: str, **overrides: Any) -> Team:
     """A team of the study, compiled."""
     checked = check_file(STUDY / f"{name}.yaml", overrides=overrides)
-    assert not checked.faults
+    assert not checked.issues
     assert checked.team is not None
     return checked.team
 
@@ -76,7 +76,7 @@ def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
 @pytest.mark.parametrize("path", TEAMS, ids=lambda path: path.stem)
 def test_every_team_checks_clean_and_is_named_as_its_file(path: Path) -> None:
     """No fault of any kind, in it or in what it extends."""
-    assert [str(fault) for fault in check_file(path).faults] == []
+    assert [str(issue) for issue in check_file(path).issues] == []
     assert team(path.stem).topology.name == path.stem
 
 
@@ -148,7 +148,7 @@ def test_no_team_can_use_up_its_limit_of_turns() -> None:
 def test_every_shipped_catalogue_fits(catalogue: Path) -> None:
     """`--models` swaps the models of a team and leaves no alias without one."""
     checked = check_file(STUDY / "hierarchical.yaml", models=catalogue)
-    assert [str(fault) for fault in checked.faults] == []
+    assert [str(issue) for issue in checked.issues] == []
 
 
 def test_the_listings_are_the_units() -> None:

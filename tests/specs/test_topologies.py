@@ -27,7 +27,7 @@ UNITS = 4
 def loaded(path: Path) -> Team:
     """The team of a file without faults."""
     checked = check_file(path)
-    assert checked.team is not None, checked.faults
+    assert checked.team is not None, checked.issues
     return checked.team
 
 

@@ -67,7 +67,7 @@ def circle_problems(shape: Shape) -> Iterator[Problem]:
             wrong=f"authority goes in a circle: {cycle_text(cycle)}"
             if len(cycle) > 2
             else f"`{cycle[0]}` is its own superior",
-            cure="a verdict is not itself reviewed: take one of these links out",
+            hint="a verdict is not itself reviewed: take one of these links out",
         )
 
 
@@ -91,7 +91,7 @@ def target_problems(shape: Shape) -> Iterator[Problem]:
                 path=path,
                 wrong="`target` says who must act when a check or a coin fires, and this link "
                 "has neither",
-                cure="leave it out: a verdict names its target itself",
+                hint="leave it out: a verdict names its target itself",
             )
         elif link.target not in shape.topology.roles:
             yield unknown_role(path, link.target, shape.topology.roles)
@@ -108,7 +108,7 @@ def _after(path: SpecPath, shape: Shape, link: AuthorityLink, target: str) -> It
             wrong=f"`{target}` does not come before {choices(late)}, whose output can fire this "
             "link",
             expected="a role upstream of, or the same as, every role that can fire it",
-            cure="choose another target, or let the checks look at one `role` alone",
+            hint="choose another target, or let the checks look at one `role` alone",
         )
 
 
@@ -140,7 +140,7 @@ def _reviewed(
             path=path,
             wrong=f"the check looks at outputs of `{name}`, which this link does not review",
             expected=f"one of {choices(link.targets)}",
-            cure=f"add `{name}` to the link's `to`",
+            hint=f"add `{name}` to the link's `to`",
         )
 
 
@@ -154,5 +154,5 @@ def voice_problems(topology: Topology) -> Iterator[Problem]:
             yield Problem(
                 path=("links", index, "from"),
                 wrong=f"`{superior.name}` must put its verdicts into words and has no model",
-                cure=f"give `{superior.name}` a model",
+                hint=f"give `{superior.name}` a model",
             )

@@ -34,7 +34,7 @@ def _when(
         yield Problem(
             path=("links", index, "when"),
             wrong=f"`when` looks at {choices(when)}, but `{role.name}` writes free text",
-            cure=f"give `{role.name}` an `output` schema with this field",
+            hint=f"give `{role.name}` an `output` schema with this field",
         )
         return
     for name, values in when.items():
@@ -47,7 +47,7 @@ def _when(
                 path=("links", index, "when", name),
                 wrong=f"the output of `{role.name}` has no field `{name}`",
                 expected=f"one of {choices(known)}" if known else "an object with fields",
-                cure=meant(name, known) or f"add `{name}` to the `output` schema of `{role.name}`",
+                hint=meant(name, known) or f"add `{name}` to the `output` schema of `{role.name}`",
                 at_key=True,
             )
 
@@ -68,7 +68,7 @@ def _values(
             path=(*path, number) if len(values) > 1 else path,
             wrong=f"`{name}` of `{link.source}` can never be {_text(value)}",
             expected=f"the schema allows {choices(map(_plain, said))}" if said else "",
-            cure=meant(str(value), [text for text in said if isinstance(text, str)])
+            hint=meant(str(value), [text for text in said if isinstance(text, str)])
             or "use a value that the `output` schema allows, or allow it there",
         )
 
@@ -90,13 +90,13 @@ def _otherwise(index: int, link: ForwardLink, leaving: list[ForwardLink]) -> Ite
         yield Problem(
             path=("links", index, "when"),
             wrong=f"`otherwise` is taken when no other link of `{link.source}` is, and it has none",
-            cure="leave `when` out, or add a link with a condition",
+            hint="leave `when` out, or add a link with a condition",
         )
     elif always:
         yield Problem(
             path=("links", index, "when"),
             wrong=f"`otherwise` is never taken, since {choices(always)} always is",
-            cure="give the other link a condition, or leave this `when` out",
+            hint="give the other link a condition, or leave this `when` out",
         )
 
 

@@ -29,7 +29,7 @@ def money_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:
                 f"has no {' and no '.join(f'`{name}`' for name in missing)}",
                 expected="US dollars per million tokens for `input` and `output`, and the most "
                 "tokens that a reply may have",
-                cure=_cure(alias, model, missing, roles[alias]),
+                hint=_cure(alias, model, missing, roles[alias]),
                 at_key=True,
             )
 

@@ -43,7 +43,7 @@ def _unreached(shape: Shape) -> Iterator[Problem]:
             wrong=f"`{name}` never takes a turn: the start does not lead to it, "
             "and it is no one's superior",
             expected=f"the run starts with {choices(shape.start)}",
-            cure="add a forward link to it, name it in `start`, or remove it",
+            hint="add a forward link to it, name it in `start`, or remove it",
             at_key=True,
         )
 
@@ -62,7 +62,7 @@ def _never_delivers(path: SpecPath, link: ForwardLink) -> Problem:
         path=path,
         wrong=f"`{link.source}` only reviews and takes no turn of its own, so this link never "
         "delivers anything",
-        cure=f"let a forward link lead to `{link.source}`, name it in `start`, or remove the link",
+        hint=f"let a forward link lead to `{link.source}`, name it in `start`, or remove the link",
     )
 
 
@@ -77,7 +77,7 @@ def _never_reviewed(shape: Shape, index: int, link: AuthorityLink) -> Iterator[P
                 path=path,
                 wrong=f"`{name}` only reviews and takes no turn of its own, so `{link.source}` "
                 "has no output of it to judge",
-                cure=f"let a forward link lead to `{name}`, name it in `start`, or take it out",
+                hint=f"let a forward link lead to `{name}`, name it in `start`, or take it out",
             )
 
 
@@ -89,7 +89,7 @@ def _dead_ends(shape: Shape) -> Iterator[Problem]:
                 path=("roles", name),
                 wrong=f"nothing uses what `{name}` writes: no link leaves it, it is not in "
                 "`output`, and no role, review, check or evaluator reads it",
-                cure="add a forward link from it, name it in `output`, or give a role "
+                hint="add a forward link from it, name it in `output`, or give a role "
                 f"`sees: [role:{name}]`",
                 at_key=True,
             )
@@ -126,5 +126,5 @@ def _output(shape: Shape) -> Iterator[Problem]:
                 path=path,
                 wrong=f"`{name}` only reviews and takes no turn of its own, so it has no output "
                 "that could be the answer",
-                cure=f"name the role that writes the answer, or let a forward link lead to `{name}`",
+                hint=f"name the role that writes the answer, or let a forward link lead to `{name}`",
             )

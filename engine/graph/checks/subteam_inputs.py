@@ -29,7 +29,7 @@ def _strange(role: Role, team: Topology) -> Iterator[Problem]:
                 path=("roles", role.name, "with", name),
                 wrong=f"the team of `{role.name}` has no input `{name}`",
                 expected=f"one of {choices(team.inputs)}" if team.inputs else "",
-                cure=meant(name, team.inputs) or "declare it under the team's `inputs`",
+                hint=meant(name, team.inputs) or "declare it under the team's `inputs`",
                 at_key=True,
             )
 
@@ -49,6 +49,6 @@ def _unfilled(topology: Topology, role: Role, declared: InputField) -> Iterator[
     yield Problem(
         path=path,
         wrong=f"nothing fills the input `{name}` of the team of `{role.name}`: {why}",
-        cure=f'write `with: {{{name}: "{{{{ inbox }}}}"}}`, say',
+        hint=f'write `with: {{{name}: "{{{{ inbox }}}}"}}`, say',
         at_key=True,
     )

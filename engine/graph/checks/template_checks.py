@@ -79,7 +79,7 @@ def _input_names(topology: Topology) -> Iterator[Problem]:
             yield Problem(
                 path=("inputs", name),
                 wrong=f"input `{name}` has the name of something else that templates can use",
-                cure="give the input another name",
+                hint="give the input another name",
                 at_key=True,
             )
 
@@ -148,7 +148,7 @@ def _check(
         yield Problem(
             path=path,
             wrong=f"line {found.error.line} of the template: {found.error.message}",
-            cure=found.error.cure,
+            hint=found.error.hint,
         )
         return
     if allowed is None:
@@ -159,7 +159,7 @@ def _check(
         yield Problem(
             path=path,
             wrong="the template uses `tool` itself",
-            cure="call a tool by its name: `tool.NAME(…)`",
+            hint="call a tool by its name: `tool.NAME(…)`",
         )
     if unsure is not None:
         sure = frozenset(pair for pair in found.attributes if pair[0] not in unsure)
@@ -175,7 +175,7 @@ def _unknown(
         yield Problem(
             path=path,
             wrong=f"the template uses `{name}`, which {allowed.place} does not see",
-            cure=allowed.grants[name],
+            hint=allowed.grants[name],
         )
     elif unsure is not None:
         yield Problem(
@@ -183,7 +183,7 @@ def _unknown(
             wrong=f"the template uses `{name}`, which is no input and nothing else that "
             f"{allowed.place} has",
             expected=f"one of {choices(sorted(allowed.names), limit=20)}" if allowed.names else "",
-            cure=meant(name, allowed.names) or f"declare `{name}` under `inputs`",
+            hint=meant(name, allowed.names) or f"declare `{name}` under `inputs`",
         )
 
 
@@ -200,7 +200,7 @@ def _attributes(
             path=path,
             wrong=f"the template uses `{owner}.{name}`, which {allowed.place} does not have",
             expected=f"{owner} has {choices(sorted(known))}",
-            cure=meant(name, known) or _cure(owner, name),
+            hint=meant(name, known) or _cure(owner, name),
         )
 
 

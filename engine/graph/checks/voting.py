@@ -30,7 +30,7 @@ def vote_problems(shape: Shape, blame: Blame) -> Iterator[Problem]:
             yield Problem(
                 path=("links", index, "to" if link.target is None else "target"),
                 wrong=f"`{votes[0]}` votes, so being sent back changes nothing that it gives",
-                cure="review the voters in its place; or set `cap: 0`; or, where checks look at it, "
+                hint="review the voters in its place; or set `cap: 0`; or, where checks look at it, "
                 "name a `target` that can act",
             )
 
@@ -44,7 +44,7 @@ def _vote(topology: Topology, role: Role, field: str, blame: Blame) -> Iterator[
     path: SpecPath = ("roles", role.name, "vote")
     if field == COUNTS:
         wrong = f"`{COUNTS}` is what a vote's output calls the counts"
-        yield Problem(path=path, wrong=wrong, cure="give the field of the voters another name")
+        yield Problem(path=path, wrong=wrong, hint="give the field of the voters another name")
     for link in topology.forward:
         sender = topology.roles.get(link.source)
         if link.target != role.name or sender is None or blame.touches("roles", sender.name):
@@ -54,7 +54,7 @@ def _vote(topology: Topology, role: Role, field: str, blame: Blame) -> Iterator[
             yield Problem(
                 path=path,
                 wrong=f"the vote is on `{field}`, but `{sender.name}` writes free text",
-                cure=f"give `{sender.name}` an `output` schema with the field `{field}`: "
+                hint=f"give `{sender.name}` an `output` schema with the field `{field}`: "
                 "long texts are never equal",
             )
         elif field not in known:
@@ -62,7 +62,7 @@ def _vote(topology: Topology, role: Role, field: str, blame: Blame) -> Iterator[
                 path=path,
                 wrong=f"the output of `{sender.name}` has no field `{field}` to vote on",
                 expected=f"one of {choices(known)}" if known else "an object with fields",
-                cure=meant(field, known) or f"add `{field}` to its `output` schema",
+                hint=meant(field, known) or f"add `{field}` to its `output` schema",
             )
 
 
@@ -73,7 +73,7 @@ def nothing_to_count(shape: Shape) -> Iterator[Problem]:
             yield Problem(
                 path=("roles", name, "vote"),
                 wrong=f"`{name}` begins the run, so there is nothing to count",
-                cure="let a forward link lead from the voters to it",
+                hint="let a forward link lead from the voters to it",
             )
 
 
@@ -99,14 +99,14 @@ def _not_here(path: SpecPath, link: ForwardLink, target: Role | None) -> Iterato
         yield Problem(
             path=path,
             wrong="a closing link hands out no items one by one",
-            cure=f"let it lead to a role before `{link.target}`, whose plain link has `each`",
+            hint=f"let it lead to a role before `{link.target}`, whose plain link has `each`",
             at_key=True,
         )
     if target is not None and target.vote is not None:
         yield Problem(
             path=path,
             wrong=f"`{target.name}` votes on whole outputs, not on items",
-            cure="hand the items to the voters",
+            hint="hand the items to the voters",
             at_key=True,
         )
 
@@ -120,7 +120,7 @@ def _each(
         yield Problem(
             path=path,
             wrong=f"`each` hands out the items of `{field}`, but `{source.name}` {writes}",
-            cure=meant(field, known or ())
+            hint=meant(field, known or ())
             or f"give `{source.name}` an `output` schema with the list `{field}`",
         )
         return
@@ -128,7 +128,7 @@ def _each(
         yield Problem(
             path=path,
             wrong=f"`{field}` of `{source.name}` need not be a list",
-            cure=f"write `type: array` and `maxItems: {target.replicas}` for it in the schema",
+            hint=f"write `type: array` and `maxItems: {target.replicas}` for it in the schema",
         )
         return
     bounds = [most_items(one) for one in known[field]]
@@ -140,7 +140,7 @@ def _each(
             wrong=f"`{field}` of `{source.name}` may hold {many} items, and `{target.name}` has "
             f"{_copies(target.replicas)}",
             expected="a list that is never longer than there are copies",
-            cure=f"write `maxItems: {target.replicas}` in its schema, or raise `replicas` of "
+            hint=f"write `maxItems: {target.replicas}` in its schema, or raise `replicas` of "
             f"`{target.name}`",
         )
 

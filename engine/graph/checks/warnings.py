@@ -18,7 +18,7 @@ def remarks(team: Team) -> Iterator[Problem]:
         yield Problem(
             path=("roles",),
             wrong=f"{len(topology.roles)} roles and no links: each works alone, and none reads another",
-            cure="add `links`, if they are to be a team",
+            hint="add `links`, if they are to be a team",
             at_key=True,
         )
 

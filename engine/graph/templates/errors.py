@@ -9,7 +9,7 @@ from jinja2 import Environment, TemplateSyntaxError
 
 from orglab.engine.spec.messages import nearest
 
-__all__ = ["TemplateFault", "template_fault"]
+__all__ = ["TemplateIssue", "template_issue"]
 
 LITERAL = "write literal braces as {{ '{{' }}, or put the part between {% raw %} and {% endraw %}"
 _BLOCKS = frozenset({"call", "filter", "for", "if", "macro", "set", "with"})
@@ -17,7 +17,7 @@ _TAGS = ("elif", "else", "endfor", "endif", "for", "if", "set", "with", "endwith
 _CLOSERS = {"block": "%}", "variable": "}}", "comment": "#}"}
 
 
-class TemplateFault(NamedTuple):
+class TemplateIssue(NamedTuple):
     """Why a text is no template.
 
     Attributes:
@@ -28,40 +28,40 @@ class TemplateFault(NamedTuple):
 
     message: str
     line: int
-    cure: str = LITERAL
+    hint: str = LITERAL
 
 
-def template_fault(
+def template_issue(
     text: str, error: TemplateSyntaxError, environment: Environment
-) -> TemplateFault:
+) -> TemplateIssue:
     """What Jinja stumbled over in ``text``."""
     said = (error.message or "no template").rstrip(".")
     if "end of print statement" in said and "end of template" in said:
-        return TemplateFault(
+        return TemplateIssue(
             "`{{` is not closed", error.lineno, f"write `}}}}` at its end; or {LITERAL}"
         )
     if "end of statement block" in said and "end of template" in said:
-        return TemplateFault(
+        return TemplateIssue(
             "`{%` is not closed", error.lineno, f"write `%}}` at its end; or {LITERAL}"
         )
     if "Missing end of comment" in said:
-        return TemplateFault(
+        return TemplateIssue(
             "`{#` is not closed", error.lineno, "write `#}` at the end of the remark"
         )
     if unknown := re.match(r"Encountered unknown tag '(\w+)'", said):
         return _unknown_tag(unknown[1], said, error.lineno)
     if "needs to be closed" in said or said.startswith("Unexpected end of template"):
         return _open_block(text, said, error.lineno, environment)
-    return TemplateFault(said, error.lineno)
+    return TemplateIssue(said, error.lineno)
 
 
-def _open_block(text: str, said: str, line: int, environment: Environment) -> TemplateFault:
+def _open_block(text: str, said: str, line: int, environment: Environment) -> TemplateIssue:
     """A block without its end, told where it begins."""
     opened = _open(text, environment)
     if not opened:
-        return TemplateFault(said, line)
+        return TemplateIssue(said, line)
     name, where = opened[-1]
-    return TemplateFault(
+    return TemplateIssue(
         f"`{{% {name} … %}}` is not closed", where, f"write `{{% end{name} %}}` where it ends"
     )
 
@@ -85,26 +85,26 @@ def _open(text: str, environment: Environment) -> list[tuple[str, int]]:
     return found
 
 
-def _unknown_tag(name: str, said: str, line: int) -> TemplateFault:
+def _unknown_tag(name: str, said: str, line: int) -> TemplateIssue:
     if inner := re.search(r"innermost block that needs to be closed is '(\w+)'", said):
         opener = inner[1]
-        return TemplateFault(
+        return TemplateIssue(
             f"`{{% {name} %}}` stands where `{{% {opener} … %}}` is open",
             line,
             f"write `{{% end{opener} %}}` before it",
         )
     if name.startswith("end") and name[3:] in _BLOCKS:
-        return TemplateFault(
+        return TemplateIssue(
             f"`{{% {name} %}}` ends nothing",
             line,
             f"remove it, or begin with `{{% {name[3:]} … %}}`",
         )
     if name in ("else", "elif"):
-        return TemplateFault(
+        return TemplateIssue(
             f"`{{% {name} %}}` stands in no `{{% if … %}}`",
             line,
             "remove it, or begin with `{% if … %}`",
         )
     near = nearest(name, _TAGS)
     hint = f"did you mean `{{% {near} … %}}`? Else " if near else ""
-    return TemplateFault(f"there is no tag `{{% {name} %}}`", line, f"{hint}{LITERAL}")
+    return TemplateIssue(f"there is no tag `{{% {name} %}}`", line, f"{hint}{LITERAL}")

@@ -9,14 +9,14 @@ from functools import lru_cache
 from jinja2 import Template, TemplateSyntaxError, nodes
 
 from orglab.engine.graph.templates.cost_guard import TemplateCostError
-from orglab.engine.graph.templates.errors import TemplateFault, template_fault
+from orglab.engine.graph.templates.errors import TemplateIssue, template_issue
 from orglab.engine.graph.templates.sandbox import BoundedEnvironment
 from orglab.engine.spec.messages import nearest
 
 __all__ = [
     "References",
     "TemplateCostError",
-    "TemplateFault",
+    "TemplateIssue",
     "compiled",
     "environment",
     "is_template",
@@ -50,7 +50,7 @@ class References:
     attributes: frozenset[tuple[str, str]] = frozenset()
     tools: frozenset[str] = frozenset()
     whole: frozenset[str] = frozenset()
-    error: TemplateFault | None = None
+    error: TemplateIssue | None = None
 
     @property
     def uses_directive(self) -> bool:
@@ -94,9 +94,9 @@ def references(text: str) -> References:
         walk = _Walk()
         walk.body(tree.body, set())
     except TemplateSyntaxError as error:
-        return References(error=template_fault(text, error, environment()))
+        return References(error=template_issue(text, error, environment()))
     except RecursionError:
-        return References(error=TemplateFault("nested too deeply", 1))
+        return References(error=TemplateIssue("nested too deeply", 1))
     return walk.found()
 
 

@@ -81,12 +81,12 @@ class _Merge:
         if key in data:
             del data[key]
             return
-        cure = did_you_mean(key, data)
-        self._nothing((*path, key), f"there is no `{key}` in the base to remove", cure, over, key)
+        hint = did_you_mean(key, data)
+        self._nothing((*path, key), f"there is no `{key}` in the base to remove", hint, over, key)
 
-    def _nothing(self, path: SpecPath, wrong: str, cure: str, over: Located, key: str) -> None:
+    def _nothing(self, path: SpecPath, wrong: str, hint: str, over: Located, key: str) -> None:
         mark = (over.place.keys or {}).get(key, over.place.mark)
-        self._tell(Problem(path=path, wrong=wrong, cure=cure, at_key=True), mark)
+        self._tell(Problem(path=path, wrong=wrong, hint=hint, at_key=True), mark)
 
     # -- links
 
@@ -145,7 +145,7 @@ class _Merge:
             path=(*path, "id"),
             wrong=wrong,
             expected="a new link needs `from`, `to` and `kind`",
-            cure=did_you_mean(own, ids),
+            hint=did_you_mean(own, ids),
         )
         self._tell(problem, _child(new, "id").mark)
 

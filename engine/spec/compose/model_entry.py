@@ -56,7 +56,7 @@ def model_of_entry(
 def _within(problem: Problem) -> Problem:
     """A problem with its path in the entry."""
     return Problem(
-        path=problem.path[2:], wrong=problem.wrong, expected=problem.expected, cure=problem.cure
+        path=problem.path[2:], wrong=problem.wrong, expected=problem.expected, hint=problem.hint
     )
 
 
@@ -65,5 +65,5 @@ def _paths(problems: list[Problem]) -> set[tuple[str | int, ...]]:
 
 
 def _words(problem: Problem) -> str:
-    said = "; ".join(part for part in (problem.wrong, problem.expected, problem.cure) if part)
+    said = "; ".join(part for part in (problem.wrong, problem.expected, problem.hint) if part)
     return f"{path_text(problem.path)}: {said}" if problem.path else said

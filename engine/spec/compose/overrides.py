@@ -42,8 +42,8 @@ def apply_overrides(
             path = _resolved(document.data, text.split("."))
             document = _put(document, path, Located(value, _place(value, mark)))
         except _UnknownPath as unknown:
-            wrong, _, cure = str(unknown).partition("; ")
-            tell(Problem(path=(), wrong=wrong, cure=cure), mark)
+            wrong, _, hint = str(unknown).partition("; ")
+            tell(Problem(path=(), wrong=wrong, hint=hint), mark)
     return document
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from orglab.engine.spec.compose.extends import Located, merged
-from orglab.engine.spec.errors import Fault, Problem, SpecPath
+from orglab.engine.spec.errors import Problem, SpecIssue, SpecPath
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
 from orglab.engine.spec.validate.schema import KINDS
 from orglab.engine.spec.yaml.reader import Document, read_bytes
@@ -57,7 +57,7 @@ class Sources:
 
     folder: Path
     shown_folder: str = ""
-    faults: list[Fault] = field(default_factory=list)
+    issues: list[SpecIssue] = field(default_factory=list)
     whole: bool = True
     models_known: bool = True
     _origins: dict[str, Origin] = field(default_factory=dict)
@@ -79,8 +79,8 @@ class Sources:
 
     def tell(self, problem: Problem, mark: Mark) -> None:
         """Keeps a fault whose place is known."""
-        self.faults.append(
-            Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+        self.issues.append(
+            SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
         )
 
     # -- documents
@@ -148,7 +148,7 @@ class Sources:
         return True
 
     def _map(self, document: Document) -> Located | None:
-        self.faults += document.faults
+        self.issues += document.issues
         if not document.whole:
             return None
         if not isinstance(document.data, dict):

@@ -99,7 +99,7 @@ def _keyword_problems(node: JSON, path: SpecPath, root: Mapping[str, JSON]) -> I
             if key in _REMOTE:
                 wrong = f"`{key}` is not allowed"
                 yield Problem(
-                    path=(*where, key), wrong=wrong, cure="references are local: `#/$defs/…`",
+                    path=(*where, key), wrong=wrong, hint="references are local: `#/$defs/…`",
                     at_key=True,
                 )  # fmt: skip
             elif key not in _KEYWORDS and not key.startswith("x-"):
@@ -107,15 +107,15 @@ def _keyword_problems(node: JSON, path: SpecPath, root: Mapping[str, JSON]) -> I
             elif key == "$ref" and isinstance(value, str) and _target(root, value) is None:
                 yield _no_target(value, where)
             elif key == "$schema" and value not in (_DRAFT, f"{_DRAFT}#"):
-                yield Problem(path=(*where, key), wrong=f"{_DRAFT} is wanted", cure="remove it")
+                yield Problem(path=(*where, key), wrong=f"{_DRAFT} is wanted", hint="remove it")
         yield from _patterns(part, where)
 
 
 def _unknown(key: str, where: SpecPath) -> Problem:
     close = nearest(key, _KEYWORDS)
-    cure = f"did you mean `{close}`?" if close else "a remark of your own begins with x-"
+    hint = f"did you mean `{close}`?" if close else "a remark of your own begins with x-"
     wrong = f"unknown keyword {key} of JSON Schema"
-    return Problem(path=(*where, key), wrong=wrong, cure=cure, at_key=True)
+    return Problem(path=(*where, key), wrong=wrong, hint=hint, at_key=True)
 
 
 def _no_target(reference: str, where: SpecPath) -> Problem:
@@ -123,7 +123,7 @@ def _no_target(reference: str, where: SpecPath) -> Problem:
     wrong = f"{quoted(reference)} leads nowhere" if local else f"{quoted(reference)} is not local"
     return Problem(
         path=(*where, "$ref"), wrong=wrong, expected="a reference into this schema is wanted",
-        cure="write `#/$defs/NAME`",
+        hint="write `#/$defs/NAME`",
     )  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def _circles(root: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
     for where, part in _schemas(root, path):
         if "$ref" in part and _comes_back(part, root):
             wrong = f"{quoted(str(part['$ref']))} leads back to itself at the same value"
-            yield Problem(path=(*where, "$ref"), wrong=wrong, cure="refer from inside a property")
+            yield Problem(path=(*where, "$ref"), wrong=wrong, hint="refer from inside a property")
 
 
 def _comes_back(start: Mapping[str, JSON], root: Mapping[str, JSON]) -> bool:
@@ -206,9 +206,9 @@ def _untimed(root: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
         for where, part in parts:
             if "unevaluatedProperties" in part:
                 wrong = "`unevaluatedProperties` and `patternProperties` do not go together"
-                cure = "write `additionalProperties`"
+                hint = "write `additionalProperties`"
                 yield Problem(
-                    path=(*where, "unevaluatedProperties"), wrong=wrong, cure=cure, at_key=True
+                    path=(*where, "unevaluatedProperties"), wrong=wrong, hint=hint, at_key=True
                 )
 
 

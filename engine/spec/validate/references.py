@@ -159,8 +159,8 @@ def _is_lost(data: Mapping[str, JSON], section: str) -> bool:
 def _of_catalogue(problem: Problem, catalogue: str) -> Problem:
     if not problem.wrong.startswith("there is no model"):
         return problem
-    cure = f"add it to {catalogue}, or call one entry there `default`, which serves every other"
-    return replace(problem, expected=problem.cure, cure=cure)
+    hint = f"add it to {catalogue}, or call one entry there `default`, which serves every other"
+    return replace(problem, expected=problem.hint, hint=hint)
 
 
 def _keys(data: Mapping[str, JSON], section: str) -> list[str]:
@@ -170,7 +170,7 @@ def _keys(data: Mapping[str, JSON], section: str) -> list[str]:
 
 def _unknown(what: str, name: str, known: Iterable[str], path: SpecPath) -> Problem:
     names = list(known)
-    return Problem(path=path, wrong=f"there is no {what} `{name}`", cure=did_you_mean(name, names))
+    return Problem(path=path, wrong=f"there is no {what} `{name}`", hint=did_you_mean(name, names))
 
 
 # -- roles
@@ -203,11 +203,11 @@ def _unknown_tool(name: str, known: list[str], path: SpecPath) -> Problem:
         return problem
     installed = plugin_names("orglab.tools")
     use = name if name in installed else nearest(name, installed) or "TOOL"
-    cure = (
+    hint = (
         f"the document declares no tools: write `tools: {{{name}: {{use: {use}, with: {{…}}}}}}`, with "
         "the settings of that tool"
     )
-    return Problem(path=path, wrong=problem.wrong, cure=cure)
+    return Problem(path=path, wrong=problem.wrong, hint=hint)
 
 
 def meaningless(role: Mapping[str, JSON]) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ def _without_model(role: Mapping[str, JSON], at: SpecPath) -> Iterator[Problem]:
             wrong = "`with` fills the inputs of a role's `team`, and this role is none"
             if kind is not None:
                 wrong = f"`{key}` means nothing for a role that {_NO_MODEL[kind][0]}"
-            yield Problem(path=(*at, key), wrong=wrong, cure="remove it", at_key=True)
+            yield Problem(path=(*at, key), wrong=wrong, hint="remove it", at_key=True)
 
 
 def _model(
@@ -238,8 +238,8 @@ def _model(
         wrong = "model is missing, and the document has no models"
         if known["models"]:
             wrong = f"model is missing, and the document has {len(known['models'])} models"
-        cure = f"write `model: {known['models'][0]}`, say" if known["models"] else "add `models`"
-        yield Problem(path=(*at, "model"), wrong=wrong, expected=_there(known), cure=cure)
+        hint = f"write `model: {known['models'][0]}`, say" if known["models"] else "add `models`"
+        yield Problem(path=(*at, "model"), wrong=wrong, expected=_there(known), hint=hint)
 
 
 def _there(known: Mapping[str, list[str]]) -> str:
@@ -249,7 +249,7 @@ def _there(known: Mapping[str, list[str]]) -> str:
 def _unknown_model(name: str, known: Mapping[str, list[str]], path: SpecPath) -> Problem:
     if name in known["pools"]:
         wrong = f"`{name}` is a pool, not a model"
-        return Problem(path=path, wrong=wrong, cure=f"write {{pool: {name}}}")
+        return Problem(path=path, wrong=wrong, hint=f"write {{pool: {name}}}")
     return _unknown("model", name, known["models"], path)
 
 
@@ -292,11 +292,11 @@ def _twins(data: Mapping[str, JSON]) -> Iterator[Problem]:
             continue
         at, other = first[own]
         if other == text:
-            wrong, cure = f"the link is the same as links[{at}] in every field", "remove one"
+            wrong, hint = f"the link is the same as links[{at}] in every field", "remove one"
         else:
             wrong = f"the id `{own}` is taken by links[{at}]"
-            cure = "give one of them an `id` of its own"
-        yield Problem(path=("links", index), wrong=wrong, cure=cure)
+            hint = "give one of them an `id` of its own"
+        yield Problem(path=("links", index), wrong=wrong, hint=hint)
 
 
 # -- inputs
@@ -307,12 +307,12 @@ def _inputs(data: Mapping[str, JSON]) -> Iterator[Problem]:
         at: SpecPath = ("inputs", name)
         if name in RESERVED_INPUTS:
             wrong = f"`{name}` is a variable or word of templates already"
-            yield Problem(path=at, wrong=wrong, cure="choose another name", at_key=True)
+            yield Problem(path=at, wrong=wrong, hint="choose another name", at_key=True)
         if isinstance(schema, dict) and "default" in schema:
             yield Problem(
                 path=(*at, "default"),
                 wrong="a default is not put in for an input",
-                cure=f"write `optional: true`, and {{{{ {name} or '…' }}}} in templates",
+                hint=f"write `optional: true`, and {{{{ {name} or '…' }}}} in templates",
                 at_key=True,
             )
         if isinstance(schema, dict) and schema.get("format") == "file":
@@ -322,4 +322,4 @@ def _inputs(data: Mapping[str, JSON]) -> Iterator[Problem]:
 def _file_input(schema: Mapping[str, JSON], at: SpecPath) -> Iterator[Problem]:
     if schema.get("type") != "string":
         wrong = "an input of `format: file` is the path of a file"
-        yield Problem(path=at, wrong=wrong, cure="write `type: string`")
+        yield Problem(path=at, wrong=wrong, hint="write `type: string`")

@@ -160,7 +160,7 @@ def _wrong_word(error: _Error, branches: Iterable[Sequence[_Error]], path: SpecP
     close = nearest(error.instance, words) if isinstance(error.instance, str) else None
     wanted = _wanted(error) or f"one of {_or(words)} is wanted"
     wrong = f"{wanted}, got {got(error.instance)}"
-    return Problem(path=path, wrong=wrong, cure=f"did you mean `{close}`?" if close else "")
+    return Problem(path=path, wrong=wrong, hint=f"did you mean `{close}`?" if close else "")
 
 
 def _other_kind(branch: Iterable[_Error]) -> bool:
@@ -177,8 +177,8 @@ def _unknown_kind(
     value = parts[0].instance
     wrong = f"{quoted(value) if isinstance(value, str) else got(value)} is none of {_or(names)}"
     close = nearest(value, names) if isinstance(value, str) else None
-    cure = f"did you mean `{close}`?" if close else ""
-    found = [Problem(path=(*path, *parts[0].relative_path), wrong=wrong, cure=cure)]
+    hint = f"did you mean `{close}`?" if close else ""
+    found = [Problem(path=(*path, *parts[0].relative_path), wrong=wrong, hint=hint)]
     for at, branch in branches.items():
         if any(part.validator_value == close for part in branch if part in parts):
             rest = [part for part in branch if part not in parts]
@@ -228,7 +228,7 @@ def _tell_branch(
     return found
 
 
-# -- single faults
+# -- single issues
 
 
 def _wanted(error: _Error) -> str:
@@ -250,8 +250,8 @@ def _wrong_type(error: _Error, path: SpecPath) -> Problem:
         return Problem(
             path=path, wrong=f"got the text '{value}', write {_YES_NO[value.casefold()]}"
         )
-    cure = _cure(value, types, required="Required." in str(error.schema.get("description")))
-    return Problem(path=path, wrong=f"{wanted}, got {got(value)}", cure=cure)
+    hint = _cure(value, types, required="Required." in str(error.schema.get("description")))
+    return Problem(path=path, wrong=f"{wanted}, got {got(value)}", hint=hint)
 
 
 def _types(schema: JSON) -> list[str]:
@@ -339,8 +339,8 @@ def _additional(
             found.append(_unknown_key(path, key, properties, error.instance))
         else:
             wrong = f"`{key}` belongs to another form: {form.get('title')}"
-            cure = f"remove `{key}`, or write that form"
-            found.append(Problem(path=(*path, key), wrong=wrong, cure=cure, at_key=True))
+            hint = f"remove `{key}`, or write that form"
+            found.append(Problem(path=(*path, key), wrong=wrong, hint=hint, at_key=True))
     return found
 
 
@@ -348,11 +348,11 @@ def _unknown_key(
     path: SpecPath, key: str, known: Iterable[str], there: Container[str] = ()
 ) -> Problem:
     names = list(known)
-    cure = did_you_mean(key, names)
+    hint = did_you_mean(key, names)
     close = nearest(key, names)
     if close is not None and close in there:
-        cure = f"`{close}` is there already; keep one"
-    return Problem(path=(*path, key), wrong=f"unknown key {key}", cure=cure, at_key=True)
+        hint = f"`{close}` is there already; keep one"
+    return Problem(path=(*path, key), wrong=f"unknown key {key}", hint=hint, at_key=True)
 
 
 def _bad_key(error: _Error, path: SpecPath) -> Problem:
@@ -362,7 +362,7 @@ def _bad_key(error: _Error, path: SpecPath) -> Problem:
         path=(*path, key),
         wrong=wrong,
         expected=f"{error.schema.get('title', 'a name')} is wanted",
-        cure=str(error.schema.get("description", "")).rstrip("."),
+        hint=str(error.schema.get("description", "")).rstrip("."),
         at_key=True,
     )
 
@@ -376,8 +376,8 @@ def _one_of(error: _Error, path: SpecPath) -> list[Problem]:
     wrong = f"{shown} is none of {_or(texts)}"
     if one:
         wrong = f"{_wanted(error) or f'{texts[0]} is wanted'}, got {got(value)}"
-    cure = f"did you mean `{close}`?" if close else ""
-    return [Problem(path=path, wrong=wrong, cure=cure)]
+    hint = f"did you mean `{close}`?" if close else ""
+    return [Problem(path=path, wrong=wrong, hint=hint)]
 
 
 def _or(names: Sequence[str]) -> str:
@@ -395,9 +395,9 @@ def _bound(words: str) -> Callable[[_Error, SpecPath], list[Problem]]:
 def _not_matching(error: _Error, path: SpecPath) -> list[Problem]:
     wrong = _wanted(error) or "other text is wanted"
     if path[-1:] == ("api_key_env",):  # what stands there may be the key itself
-        return [Problem(path=path, wrong=wrong, cure=CURE)]
+        return [Problem(path=path, wrong=wrong, hint=CURE)]
     wrong += f", got {got(error.instance)}"
-    return [Problem(path=path, wrong=wrong, cure=_name_cure(error))]
+    return [Problem(path=path, wrong=wrong, hint=_name_cure(error))]
 
 
 def _name_cure(error: _Error) -> str:
@@ -410,7 +410,7 @@ def _is_name(schema: Mapping[str, JSON]) -> bool:
 
 def _empty(error: _Error, path: SpecPath) -> list[Problem]:
     wrong = f"{_wanted(error) or 'something is wanted'}, got {_nothing(error.instance)}"
-    return [Problem(path=path, wrong=wrong, cure="write at least one")]
+    return [Problem(path=path, wrong=wrong, hint="write at least one")]
 
 
 def _nothing(value: JSON) -> str:
@@ -420,14 +420,14 @@ def _nothing(value: JSON) -> str:
 def _too_many(error: _Error, path: SpecPath) -> list[Problem]:
     wrong = f"{_wanted(error)}, got {len(error.instance)} keys"
     keys = ", ".join(f"`{key}`" for key in list(error.instance)[:4])
-    return [Problem(path=path, wrong=wrong, cure=f"write one item each: {keys}")]
+    return [Problem(path=path, wrong=wrong, hint=f"write one item each: {keys}")]
 
 
 def _twice(error: _Error, path: SpecPath) -> list[Problem]:
     texts = [json.dumps(item, sort_keys=True) for item in error.instance]
     again = [i for i, text in enumerate(texts) if text in texts[:i]]
     wrong = "stands twice in the list"
-    return [Problem(path=(*path, i), wrong=f"{texts[i]} {wrong}", cure="keep one") for i in again]
+    return [Problem(path=(*path, i), wrong=f"{texts[i]} {wrong}", hint="keep one") for i in again]
 
 
 def _dependent(error: _Error, path: SpecPath) -> list[Problem]:

@@ -50,7 +50,7 @@ def secret_problems(model: Mapping[str, JSON], path: SpecPath) -> Iterator[Probl
     url = model.get("base_url")
     if isinstance(url, str) and _holds_password(url):
         wrong = "an address must not hold a user's name or password"
-        yield Problem(path=(*path, "base_url"), wrong=wrong, cure=CURE)
+        yield Problem(path=(*path, "base_url"), wrong=wrong, hint=CURE)
 
 
 def _within(value: JSON, path: SpecPath) -> Iterator[Problem]:
@@ -68,7 +68,7 @@ def _named(fields: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
     for name in fields:
         if name.lower().replace("_", "").replace("-", "").removeprefix("x") in _SECRETS:
             wrong = f"a spec holds no secrets, so `{name}` is not allowed"
-            yield Problem(path=(*path, name), wrong=wrong, cure=CURE, at_key=True)
+            yield Problem(path=(*path, name), wrong=wrong, hint=CURE, at_key=True)
 
 
 def _holds_password(url: str) -> bool:

@@ -67,7 +67,7 @@ def trust_problem(use: str, cls: type[ToolSource], path: SpecPath) -> Problem:
     return Problem(
         path=path,
         wrong=f"`{use}` {cls.risk}, which a spec may do only where you trust it",
-        cure="read the spec and what it names; then add --trust to the command",
+        hint="read the spec and what it names; then add --trust to the command",
     )
 
 
@@ -166,7 +166,7 @@ def role_problems(
         sources = [source for source in served if tool.startswith(f"{source}_")]
         if sources:
             wrong = f"`{sources[0]}` gives no tool `{tool}`"
-            yield Problem(path=(*path, index), wrong=wrong, cure=did_you_mean(tool, names))
+            yield Problem(path=(*path, index), wrong=wrong, hint=did_you_mean(tool, names))
 
 
 def name_clashes(declared: JSON, served: Mapping[str, Mapping[str, JSON]]) -> Iterator[Problem]:
@@ -176,6 +176,6 @@ def name_clashes(declared: JSON, served: Mapping[str, Mapping[str, JSON]]) -> It
         for called in said["tools"]:
             if seen.get(called, source) != source:
                 wrong = f"its tool `{called}` has the name of a tool of `{seen[called]}`"
-                cure = "give one of the two another name"
-                yield Problem(path=("tools", source), wrong=wrong, cure=cure, at_key=True)
+                hint = "give one of the two another name"
+                yield Problem(path=("tools", source), wrong=wrong, hint=hint, at_key=True)
             seen[called] = source

@@ -13,11 +13,11 @@ from typing import Any, Final, TypeAlias
 import yaml
 from yaml import events
 
-from orglab.engine.spec.errors import Fault, Problem, SpecPath
+from orglab.engine.spec.errors import Problem, SpecIssue, SpecPath
 from orglab.engine.spec.messages import got, quoted
 from orglab.engine.spec.yaml.scalar import NotJson, plain_value
 from orglab.engine.spec.yaml.source_map import Mark, Place
-from orglab.engine.spec.yaml.syntax_errors import syntax_fault
+from orglab.engine.spec.yaml.syntax_errors import syntax_issue
 from orglab.providers.base import JSON
 
 __all__ = ["ALIAS_LIMIT", "DEPTH_LIMIT", "Document", "read_bytes", "read_text"]
@@ -54,7 +54,7 @@ class Document:
 
     data: JSON
     place: Place
-    faults: tuple[Fault, ...]
+    issues: tuple[SpecIssue, ...]
     whole: bool
 
 
@@ -78,26 +78,26 @@ def read_text(text: str, file: str) -> Document:
     try:
         data, place = reader.document(text.removeprefix("\ufeff"))
     except _Stop as stop:
-        faults = (*reader.faults, stop.fault)
-        return Document(data=None, place=Place(Mark(file, 1, 1)), faults=faults, whole=False)
-    return Document(data=data, place=place, faults=tuple(reader.faults), whole=True)
+        issues = (*reader.issues, stop.issue)
+        return Document(data=None, place=Place(Mark(file, 1, 1)), issues=issues, whole=False)
+    return Document(data=data, place=place, issues=tuple(reader.issues), whole=True)
 
 
-def _refused(file: str, mark: Mark, wrong: str, cure: str) -> Document:
-    fault = _fault(mark, Problem(path=(), wrong=wrong, cure=cure))
-    return Document(data=None, place=Place(Mark(file, 1, 1)), faults=(fault,), whole=False)
+def _refused(file: str, mark: Mark, wrong: str, hint: str) -> Document:
+    issue = _issue(mark, Problem(path=(), wrong=wrong, hint=hint))
+    return Document(data=None, place=Place(Mark(file, 1, 1)), issues=(issue,), whole=False)
 
 
-def _fault(mark: Mark, problem: Problem) -> Fault:
-    return Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+def _issue(mark: Mark, problem: Problem) -> SpecIssue:
+    return SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
 
 
 class _Stop(Exception):
     """Raised when reading cannot go on."""
 
-    def __init__(self, mark: Mark, wrong: str, expected: str = "", cure: str = "") -> None:
+    def __init__(self, mark: Mark, wrong: str, expected: str = "", hint: str = "") -> None:
         super().__init__(wrong)
-        self.fault = _fault(mark, Problem(path=(), wrong=wrong, expected=expected, cure=cure))
+        self.issue = _issue(mark, Problem(path=(), wrong=wrong, expected=expected, hint=hint))
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class _Reader:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.faults: list[Fault] = []
+        self.issues: list[SpecIssue] = []
         self._events: Iterator[Any] = iter(())
         self._anchors: dict[str, _Anchor | None] = {}
         self._aliased = 0
@@ -146,7 +146,7 @@ class _Reader:
         after = next(self._events)
         if not isinstance(after, events.StreamEndEvent):
             raise _Stop(
-                self._mark(after), "a second document begins", cure="write one document a file"
+                self._mark(after), "a second document begins", hint="write one document a file"
             )
         return found
 
@@ -154,9 +154,9 @@ class _Reader:
         try:
             yield from yaml.parse(text, Loader=_LOADER)
         except yaml.MarkedYAMLError as error:
-            fault = syntax_fault(text, error, DEPTH_LIMIT)
-            mark = Mark(self.file, fault.line, fault.column)
-            raise _Stop(mark, f"this is no YAML: {fault.wrong}", cure=fault.cure) from None
+            issue = syntax_issue(text, error, DEPTH_LIMIT)
+            mark = Mark(self.file, issue.line, issue.column)
+            raise _Stop(mark, f"this is no YAML: {issue.wrong}", hint=issue.hint) from None
         except yaml.YAMLError as error:
             raise _Stop(*self._character(text, error)) from None
 
@@ -178,7 +178,7 @@ class _Reader:
             return self._alias(event)
         self._count += 1
         if event.tag is not None:
-            self._tell(self._mark(event), f"the tag {event.tag} is not allowed", cure="remove it")
+            self._tell(self._mark(event), f"the tag {event.tag} is not allowed", hint="remove it")
         return self._content(event) if event.anchor is None else self._anchored(event)
 
     def _anchored(self, event: _Event) -> tuple[JSON, Place]:
@@ -272,11 +272,11 @@ class _Reader:
 
     def _key(self, event: _Event) -> str | None:
         if not isinstance(event, events.ScalarEvent):
-            self._tell(self._mark(event), "a key must be plain text", cure="write the key out")
+            self._tell(self._mark(event), "a key must be plain text", hint="write the key out")
             self._node(event)
             return None
         if event.tag is not None:
-            self._tell(self._mark(event), f"the tag {event.tag} is not allowed", cure="remove it")
+            self._tell(self._mark(event), f"the tag {event.tag} is not allowed", hint="remove it")
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchor(event.value, Place(self._mark(event)), 1, 0)
         self._check_key(event)
@@ -291,7 +291,7 @@ class _Reader:
             value = 0.0
         if not isinstance(value, str):
             wrong = f"a key must be text, got {got(value)}"
-            self._tell(self._mark(event), wrong, cure=f"write it in quotes: {quoted(event.value)}")
+            self._tell(self._mark(event), wrong, hint=f"write it in quotes: {quoted(event.value)}")
 
     def _merge(self, own: _Map, event: _Event, data: JSON, place: Place) -> None:
         own.merge_marks.append(self._mark(event))
@@ -303,12 +303,12 @@ class _Reader:
             parts = [(part, (place.children or {})[i]) for i, part in enumerate(data)]
         own.merge = [part for part in parts if isinstance(part[0], dict)]
         if len(own.merge) < len(parts):
-            self._tell(place.mark, "`<<` takes a map or a list of maps", cure="such as `<<: *base`")
+            self._tell(place.mark, "`<<` takes a map or a list of maps", hint="such as `<<: *base`")
 
     def _tell_duplicates(self, own: _Map) -> None:
         if len(own.merge_marks) > 1:
             wrong = f"`<<` is written twice, in {_lines(own.merge_marks)}"
-            self._tell(own.merge_marks[1], wrong, cure="write one list: `<<: [*first, *second]`")
+            self._tell(own.merge_marks[1], wrong, hint="write one list: `<<: [*first, *second]`")
         if len(own.lines) == len(own.entries):
             return
         for key, marks in own.lines.items():
@@ -329,23 +329,23 @@ class _Reader:
             _bring(own, data, keys, children)
         return data, Place(mark, keys, children)
 
-    # -- faults
+    # -- issues
 
     def _mark(self, event: _Event) -> Mark:
         start = event.start_mark
         return Mark(self.file, start.line + 1, start.column + 1)
 
     def _tell(
-        self, mark: Mark, wrong: str, expected: str = "", cure: str = "", key: str | None = None
+        self, mark: Mark, wrong: str, expected: str = "", hint: str = "", key: str | None = None
     ) -> None:
         path: SpecPath = tuple(self._path) if key is None else (*self._path, key)
         problem = Problem(
             path=tuple(part for part in path if part != ""),
             wrong=wrong,
             expected=expected,
-            cure=cure,
+            hint=hint,
         )
-        self.faults.append(_fault(mark, problem))
+        self.issues.append(_issue(mark, problem))
 
 
 def _bring(

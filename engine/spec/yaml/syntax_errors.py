@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import yaml
 
-__all__ = ["SyntaxFault", "syntax_fault"]
+__all__ = ["SyntaxIssue", "syntax_issue"]
 
 _QUOTE = 'put the text in quotes: "…"'
 _SHOWN = 40
 
 
-class SyntaxFault(NamedTuple):
+class SyntaxIssue(NamedTuple):
     """A fault of syntax.
 
     Attributes:
@@ -29,10 +29,10 @@ class SyntaxFault(NamedTuple):
     line: int
     column: int
     wrong: str
-    cure: str
+    hint: str
 
 
-def syntax_fault(text: str, error: yaml.MarkedYAMLError, depth: int) -> SyntaxFault:
+def syntax_issue(text: str, error: yaml.MarkedYAMLError, depth: int) -> SyntaxIssue:
     """The fault in ``text`` at which the parser stopped.
 
     Args:
@@ -47,14 +47,14 @@ def syntax_fault(text: str, error: yaml.MarkedYAMLError, depth: int) -> SyntaxFa
     shown = lines[line] if line < len(lines) else ""
     told = _told(lines, line, column, shown, words, error)
     if told is None:
-        cure = f"nest less than {depth} levels" if "nesting depth" in words else ""
-        told = SyntaxFault(line, column, words, cure)
+        hint = f"nest less than {depth} levels" if "nesting depth" in words else ""
+        told = SyntaxIssue(line, column, words, hint)
     return told._replace(line=told.line + 1, column=told.column + 1)
 
 
 def _told(
     lines: list[str], line: int, column: int, shown: str, words: str, error: yaml.MarkedYAMLError
-) -> SyntaxFault | None:
+) -> SyntaxIssue | None:
     """The fault in plain words, its place from 0; None where it is another."""
     if "tab character" in words:
         return _no_beginning(line, max(shown.find("\t"), 0), shown)
@@ -63,7 +63,7 @@ def _told(
     if "quoted scalar" in words and "end of stream" in words:
         return _open_quote(error)
     if "escape" in words:
-        return SyntaxFault(
+        return SyntaxIssue(
             line, column, "a `\\` in double quotes begins a sign that YAML does not know",
             "write `\\\\` for a backslash, or put the text in single quotes",
         )  # fmt: skip
@@ -78,87 +78,87 @@ def _told(
     return None
 
 
-def _no_beginning(line: int, column: int, shown: str) -> SyntaxFault:
+def _no_beginning(line: int, column: int, shown: str) -> SyntaxIssue:
     sign = shown[column : column + 1]
     if sign == "\t":
-        return SyntaxFault(
+        return SyntaxIssue(
             line, column, "a tab stands where YAML wants spaces", "indent with spaces, not tabs"
         )
-    return SyntaxFault(line, column, f"a text without quotes cannot begin with `{sign}`", _QUOTE)
+    return SyntaxIssue(line, column, f"a text without quotes cannot begin with `{sign}`", _QUOTE)
 
 
-def _open_quote(error: yaml.MarkedYAMLError) -> SyntaxFault:
+def _open_quote(error: yaml.MarkedYAMLError) -> SyntaxIssue:
     mark = error.context_mark or error.problem_mark
     line, column = (mark.line, mark.column) if mark else (0, 0)
-    return SyntaxFault(
+    return SyntaxIssue(
         line, column, "the quote that opens here is not closed",
         "close it; a quote inside double quotes is written `\\\"`, inside single ones `''`",
     )  # fmt: skip
 
 
-def _open_bracket(line: int, column: int, shown: str, error: yaml.MarkedYAMLError) -> SyntaxFault:
+def _open_bracket(line: int, column: int, shown: str, error: yaml.MarkedYAMLError) -> SyntaxIssue:
     opened = error.context_mark
     sign = "[" if "sequence" in (error.context or "") else "{"
     closing = "]" if sign == "[" else "}"
     where = f" that opens in line {opened.line + 1}, column {opened.column + 1}" if opened else ""
     here = _cut(shown[column:].strip())
     stands = f"`{here}` stands after a whole entry in" if here else "nothing closes"
-    return SyntaxFault(
+    return SyntaxIssue(
         line, column, f"{stands} the `{sign}`{where}",
         f"put `,` between entries, close it with `{closing}`, or put a text that holds `: `, `,` or a "
         "bracket in quotes",
     )  # fmt: skip
 
 
-def _colon_too_many(lines: list[str], line: int, column: int, shown: str) -> SyntaxFault:
+def _colon_too_many(lines: list[str], line: int, column: int, shown: str) -> SyntaxIssue:
     before = shown[:column]
     if ": " in before.strip():
-        return SyntaxFault(
+        return SyntaxIssue(
             line, column, "a second `: ` stands in one line", "put text that holds `: ` in quotes"
         )
     above = _above(lines, line)
     if above is not None and ":" not in lines[above]:
         return _lacks_colon(lines, above)
-    return SyntaxFault(
+    return SyntaxIssue(
         line, _indent(shown), "the line is indented more than the one above, which has its value already",
         _indentation(lines, line),
     )  # fmt: skip
 
 
-def _no_colon(lines: list[str], line: int, column: int, error: yaml.MarkedYAMLError) -> SyntaxFault:
+def _no_colon(lines: list[str], line: int, column: int, error: yaml.MarkedYAMLError) -> SyntaxIssue:
     mark = error.context_mark
     at = mark.line if mark else line
     return (
         _lacks_colon(lines, at)
         if at < len(lines)
-        else SyntaxFault(line, column, "a key has no colon", "")
+        else SyntaxIssue(line, column, "a key has no colon", "")
     )
 
 
-def _lacks_colon(lines: list[str], line: int) -> SyntaxFault:
+def _lacks_colon(lines: list[str], line: int) -> SyntaxIssue:
     key = lines[line].strip()
     name = _cut(key.split(" ")[0])
-    return SyntaxFault(
+    return SyntaxIssue(
         line, _indent(lines[line]), f"`{_cut(key)}` has no colon, so it is no key",
         f"write `{name}:` and its value after it",
     )  # fmt: skip
 
 
-def _misplaced(lines: list[str], line: int, column: int, shown: str) -> SyntaxFault:
+def _misplaced(lines: list[str], line: int, column: int, shown: str) -> SyntaxIssue:
     if column > _indent(shown):
         here = _cut(shown[column:].strip())
-        return SyntaxFault(
+        return SyntaxIssue(
             line, column, f"`{here}` stands after a whole value",
             "put the whole text in quotes, or begin a new line",
         )  # fmt: skip
     spaces = _indent(shown)
     fits = _open_indents(lines, line)
     if shown.lstrip().startswith("- ") and spaces in fits:
-        return SyntaxFault(
+        return SyntaxIssue(
             line, column, "a list item (`- `) stands between the keys of a map",
             "indent it under the key that it belongs to, or write it as a key",
         )  # fmt: skip
-    return SyntaxFault(
+    return SyntaxIssue(
         line, column, f"the line begins after {_spaces(spaces)}, and no line above it that is still "
         "open begins there",
         _indentation(lines, line),

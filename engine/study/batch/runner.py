@@ -373,7 +373,7 @@ class BatchRun:
             for arm in batch.arms
         }
         self.statuses: Mapping[str, RunStatus] = store.statuses()
-        self.fault: Exception | None = None
+        self.issue: Exception | None = None
         self._met = 0
         self._ready = False
 
@@ -405,8 +405,8 @@ class BatchRun:
                 self.sharing.close()
                 self.tally.reused = self.sharing.reused
                 self.tally.reused_usd = self.sharing.reused_usd
-        if self.fault is not None:
-            raise self.fault
+        if self.issue is not None:
+            raise self.issue
         if self.statuses:
             self.tally.others = self._others()
         self.tally.interrupted = self.stop.is_set()
@@ -428,7 +428,7 @@ class BatchRun:
 
     def _stopping(self) -> bool:
         over = self.budget is not None and self.budget.reached
-        return over or self.stop.is_set() or self.fault is not None
+        return over or self.stop.is_set() or self.issue is not None
 
     async def _work(self, waiting: Iterator[Planned]) -> None:
         for planned in waiting:
@@ -436,8 +436,8 @@ class BatchRun:
                 return
             try:
                 await self._one(planned)
-            except Exception as fault:  # noqa: BLE001 - raised again when the others' replies are kept
-                self.fault = self.fault or fault
+            except Exception as error:  # noqa: BLE001 - raised again when the others' replies are kept
+                self.issue = self.issue or error
                 return
             self.progress(self.tally)
 

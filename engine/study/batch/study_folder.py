@@ -59,8 +59,8 @@ def load_team(
         SpecError: The spec has faults; all of them.
     """
     checked = check_file(path, overrides=overrides, models=models, trust=trust)
-    if checked.faults or checked.team is None:
-        raise SpecError(checked.faults)
+    if checked.issues or checked.team is None:
+        raise SpecError(checked.issues)
     if wrong := [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]:
         raise SpecError(wrong)
     return checked.team

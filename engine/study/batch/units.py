@@ -36,9 +36,9 @@ class UnitError(Exception):
     ``field`` names the choice at fault where one is (``id``, ``where``, ``sample``), else "".
     """
 
-    def __init__(self, faults: Sequence[str], field: str = "") -> None:
-        super().__init__("\n".join(faults))
-        self.faults = tuple(faults)
+    def __init__(self, issues: Sequence[str], field: str = "") -> None:
+        super().__init__("\n".join(issues))
+        self.issues = tuple(issues)
         self.field = field
 
 
@@ -76,18 +76,18 @@ def read_units(
         UnitError: The file cannot be read, or units do not fit; all faults.
     """
     folder = path.resolve().parent
-    faults: list[str] = []
+    issues: list[str] = []
     units: list[Unit] = []
     seen: dict[str, str] = {}
     for row in _chosen(path, where, id_column):
-        inputs, extra, files = _inputs(row, topology, folder, faults)
-        unit_id = _unit_id(row, inputs, id_column, faults)
+        inputs, extra, files = _inputs(row, topology, folder, issues)
+        unit_id = _unit_id(row, inputs, id_column, issues)
         if unit_id in seen:
-            faults.append(f"{row.place}: the id {unit_id!r} stands at {seen[unit_id]} already")
+            issues.append(f"{row.place}: the id {unit_id!r} stands at {seen[unit_id]} already")
         seen[unit_id] = row.place
         units.append(Unit(id=unit_id, inputs=inputs, extra=extra, index=len(units), files=files))
-    if faults:
-        raise UnitError(faults)
+    if issues:
+        raise UnitError(issues)
     if not units:
         meet, field = (f" meet {where!r}", "where") if where else ("", "")
         raise UnitError([f"{path}: no units{meet}"], field)
@@ -137,17 +137,17 @@ def typed_unit(pairs: Sequence[str], topology: Topology) -> Unit:
         UnitError: They do not fit the team's inputs; all faults.
     """
     values: dict[str, JSON] = {}
-    faults: list[str] = []
+    issues: list[str] = []
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
-            faults.append(f"--input {pair}: write it as name=value")
+            issues.append(f"--input {pair}: write it as name=value")
         elif name in values:
-            faults.append(f"--input {name}: given twice")
+            issues.append(f"--input {name}: given twice")
         else:
             values[name] = text
-    if faults:
-        raise UnitError(faults)
+    if issues:
+        raise UnitError(issues)
     return _one_unit(_Row(place="--input", values=values, text=True), topology)
 
 
@@ -165,10 +165,10 @@ def unit_of(inputs: Mapping[str, JSON], topology: Topology) -> Unit:
 
 def _one_unit(row: _Row, topology: Topology) -> Unit:
     unknown = sorted(set(row.values) - set(topology.inputs))
-    faults = [f"{row.place} {name}: no such input; {_declared(topology)}" for name in unknown]
-    inputs, _, files = _inputs(row, topology, None, faults)
-    if faults:
-        raise UnitError(faults)
+    issues = [f"{row.place} {name}: no such input; {_declared(topology)}" for name in unknown]
+    inputs, _, files = _inputs(row, topology, None, issues)
+    if issues:
+        raise UnitError(issues)
     return Unit(id=digest(canonical(_content(inputs, files)))[:12], inputs=inputs, files=files)
 
 
@@ -191,12 +191,12 @@ def _declared(topology: Topology) -> str:
     return f"this team's inputs: {names}"
 
 
-def _unit_id(row: _Row, inputs: Mapping[str, JSON], column: str | None, faults: list[str]) -> str:
+def _unit_id(row: _Row, inputs: Mapping[str, JSON], column: str | None, issues: list[str]) -> str:
     given = row.values.get(column or "id")
     if given is not None and given != "":
         return str(given)
     if column is not None:
-        faults.append(f"{row.place} {column}: missing; it names the unit")
+        issues.append(f"{row.place} {column}: missing; it names the unit")
     return digest(canonical(dict(inputs)))[:12]
 
 
@@ -204,7 +204,7 @@ def _unit_id(row: _Row, inputs: Mapping[str, JSON], column: str | None, faults: 
 
 
 def _inputs(
-    row: _Row, topology: Topology, folder: Path | None, faults: list[str]
+    row: _Row, topology: Topology, folder: Path | None, issues: list[str]
 ) -> tuple[dict[str, JSON], dict[str, JSON], dict[str, Path]]:
     inputs: dict[str, JSON] = {}
     files: dict[str, Path] = {}
@@ -212,15 +212,15 @@ def _inputs(
         value = row.values.get(name)
         if value is None or (row.text and value == "" and declared.optional):
             if not declared.optional:
-                faults.append(f"{row.place} {name}: missing; {_declared(topology)}")
+                issues.append(f"{row.place} {name}: missing; {_declared(topology)}")
             inputs[name] = None
             continue
         inputs[name] = _typed(value, declared) if row.text else value
-        fault = _misfit(inputs[name], declared)
-        if fault:
-            faults.append(f"{row.place} {name}: {fault}")
+        issue = _misfit(inputs[name], declared)
+        if issue:
+            issues.append(f"{row.place} {name}: {issue}")
         elif declared.file:
-            _find_file(row.place, inputs[name], topology.folder, folder, files, faults)
+            _find_file(row.place, inputs[name], topology.folder, folder, files, issues)
     extra = {name: value for name, value in row.values.items() if name not in topology.inputs}
     return inputs, extra, files
 
@@ -246,14 +246,14 @@ def _find_file(
     spec_folder: Path,
     folder: Path | None,
     files: dict[str, Path],
-    faults: list[str],
+    issues: list[str],
 ) -> None:
     if folder is None:
         path = Path(text)
         if path.is_file():
             files[text] = path.resolve()
         else:
-            faults.append(f"{place} {text}: no such file")
+            issues.append(f"{place} {text}: no such file")
         return
     refusals = []
     for allowed in (folder, spec_folder):
@@ -263,7 +263,7 @@ def _find_file(
             refusals.append(f"{text}: {refusal}")
         else:
             return
-    faults.append(f"{place}: {refusals[0]}")
+    issues.append(f"{place}: {refusals[0]}")
 
 
 # --- reading files ------------------------------------------------------------------------------
@@ -283,12 +283,12 @@ def _rows(path: Path) -> Sequence[_Row]:
         return list(reader(path))
     except FileNotFoundError:
         raise UnitError([f"{path}: no such file"]) from None
-    except UnicodeDecodeError as fault:
-        raise UnitError([f"{path}: not UTF-8 at byte {fault.start}"]) from fault
-    except JSONLinesError as fault:
-        raise UnitError([str(fault)]) from fault
-    except (csv.Error, TableError, ValueError) as fault:
-        raise UnitError([f"{path}: {fault}"]) from fault
+    except UnicodeDecodeError as error:
+        raise UnitError([f"{path}: not UTF-8 at byte {error.start}"]) from error
+    except JSONLinesError as error:
+        raise UnitError([str(error)]) from error
+    except (csv.Error, TableError, ValueError) as error:
+        raise UnitError([f"{path}: {error}"]) from error
 
 
 def _jsonl_rows(path: Path) -> Iterable[_Row]:

@@ -62,8 +62,8 @@ class Measurer:
         for number, use in enumerate(uses):
             try:
                 made.append((str(number), make_evaluator(use, toolbox)))
-            except Exception as fault:  # noqa: BLE001 - a plugin may raise anything
-                words = f"{type(fault).__name__}: {fault}"
+            except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+                words = f"{type(error).__name__}: {error}"
                 await self.store.add_scores(run_id, *_key(use), [], words)
         asker = self.judging.asker(run_id, unit.id, replicate, stopping)
         context = EvaluationContext(inputs=unit.inputs, extra=unit.extra, ask=asker.ask)

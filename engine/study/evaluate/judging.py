@@ -89,7 +89,7 @@ class _Said(NamedTuple):
     """What came of a question: a reply, or what was raised."""
 
     reply: JSON
-    fault: BaseException | None
+    issue: BaseException | None
 
 
 @dataclass(kw_only=True, slots=True)
@@ -145,8 +145,8 @@ class Asker:
             turn = _turn(name, repeat, position, seat, messages, schema)
             await self._take(turn)
         said = await asyncio.shield(self._asked[position])
-        if said.fault is not None:
-            raise said.fault
+        if said.issue is not None:
+            raise said.issue
         return said.reply
 
     async def _take(self, turn: Turn) -> None:
@@ -154,10 +154,10 @@ class Asker:
         waiting = self._asked[turn.position] = asyncio.get_running_loop().create_future()
         try:
             reading = await self._runner(turn).take(turn)
-        except TurnFailed as fault:
-            waiting.set_result(_Said(None, EvaluationError(f"{fault.kind}: {fault}")))
-        except BaseException as fault:  # what a bug or the user's stop raises is theirs too
-            waiting.set_result(_Said(None, fault))
+        except TurnFailed as error:
+            waiting.set_result(_Said(None, EvaluationError(f"{error.kind}: {error}")))
+        except BaseException as error:  # what a bug or the user's stop raises is theirs too
+            waiting.set_result(_Said(None, error))
             raise
         else:
             waiting.set_result(_Said(reading.value, None))

@@ -13,7 +13,7 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.spec.build import build
 from orglab.engine.spec.compose.sources import Sources
 from orglab.engine.spec.compose.subteams import role_paths
-from orglab.engine.spec.errors import Fault, Problem, SpecError, SpecPath
+from orglab.engine.spec.errors import Problem, SpecError, SpecIssue, SpecPath
 from orglab.engine.spec.model import EvaluatorUse, Topology
 from orglab.engine.spec.plugin_settings import PluginCheck, evaluator_places, spread
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
@@ -65,9 +65,9 @@ def evaluators_of(
         document = read_bytes(read_limited(path), str(path))
     except FileRefused as refused:
         problem = Problem(path=(), wrong=str(refused))
-        raise SpecError([Fault(file=str(path), line=0, column=0, problem=problem)]) from refused
-    if document.faults:
-        raise SpecError(document.faults)
+        raise SpecError([SpecIssue(file=str(path), line=0, column=0, problem=problem)]) from refused
+    if document.issues:
+        raise SpecError(document.issues)
     reading = _Reading(path, document, roles)
     uses = reading.uses()
     reading.tell(unready(uses, sample, path.parent.resolve(), trust=trust))
@@ -119,14 +119,14 @@ class _Reading:
 
     def tell(self, problems: Iterator[Problem] | Sequence[Problem]) -> None:
         """Raises what is wrong, in its place."""
-        faults = [self._fault(problem) for problem in problems]
-        if faults:
-            raise SpecError(faults)
+        issues = [self._issue(problem) for problem in problems]
+        if issues:
+            raise SpecError(issues)
 
-    def _fault(self, problem: Problem) -> Fault:
+    def _issue(self, problem: Problem) -> SpecIssue:
         marks = self.marks
         mark: Mark = marks.key(problem.path) if problem.at_key else marks.value(problem.path)
-        return Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+        return SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
 
 
 # --- the runs ------------------------------------------------------------------------------------
@@ -174,18 +174,18 @@ async def _each(again: _Again, progress: Callable[[int, int], None]) -> int:
     """Measures every ended run; how many were looked at."""
     rows = [row for row in again.store.runs() if row.status != "running"]
     waiting = iter(rows)
-    faults: list[Exception] = []
+    issues: list[Exception] = []
     done = 0
 
     async def work() -> None:
         nonlocal done
         for row in waiting:
-            if again.stopping() or faults:
+            if again.stopping() or issues:
                 return
             try:
                 await again.run(row)
-            except Exception as fault:  # noqa: BLE001 - raised when the others' replies are kept
-                faults.append(fault)
+            except Exception as error:  # noqa: BLE001 - raised when the others' replies are kept
+                issues.append(error)
                 return
             if again.stopping():
                 return
@@ -200,8 +200,8 @@ async def _each(again: _Again, progress: Callable[[int, int], None]) -> int:
         await again.desks.aclose()
         if again.sharing is not None:
             again.sharing.close()
-    if faults:
-        raise faults[0]
+    if issues:
+        raise issues[0]
     return done
 
 

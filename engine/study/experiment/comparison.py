@@ -51,7 +51,7 @@ class Comparison:
         treatment: The declared paths; None where none were declared.
         prompts: Prompts of a sample unit that differ.
         unit: Id of the sample unit.
-        faults: Why a side has no more prompts than these, as where a tool found no file.
+        errors: Why a side has no more prompts than these, as where a tool found no file.
         graphs: Both graphs as Mermaid, what changed marked; equal where nothing did.
     """
 
@@ -62,7 +62,7 @@ class Comparison:
     prompts: Sequence[PromptPair]
     unit: str
     graphs: tuple[str, str]
-    faults: Sequence[str] = ()
+    errors: Sequence[str] = ()
     measured: Sequence[Difference] = ()
 
     @property
@@ -84,7 +84,7 @@ class Comparison:
                 {"title": pair.title, "left": pair.left, "right": pair.right}
                 for pair in self.prompts
             ],
-            "faults": list(self.faults),
+            "faults": list(self.errors),
             "graphs": {"left": self.graphs[0], "right": self.graphs[1]},
         }
 
@@ -150,8 +150,8 @@ async def compare_teams(
         prompts=_pairs(*(side.prompts for side in sides)) if sides else [],
         unit=sample.id,
         graphs=(graphs[0], graphs[1]),
-        faults=[
-            f"{name}: {side.fault}" for name, side in zip(names, sides, strict=False) if side.fault
+        errors=[
+            f"{name}: {side.issue}" for name, side in zip(names, sides, strict=False) if side.issue
         ],
         measured=[each for each in every if each not in found],
     )

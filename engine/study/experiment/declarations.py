@@ -48,7 +48,7 @@ def treatments_of(data: Mapping[str, JSON]) -> dict[Contrast, list[str]]:
     }
 
 
-# --- faults --------------------------------------------------------------------------------------
+# --- issues --------------------------------------------------------------------------------------
 
 
 def contrast_problems(data: Mapping[str, JSON]) -> Iterator[Problem]:
@@ -74,14 +74,14 @@ def analysis_problems(data: Mapping[str, JSON]) -> Iterator[Problem]:
     if not analysis.get("primary"):
         return  # a pilot: it is measured, and nothing is tested
     # Here, so that no command without an analysis pays for SciPy.
-    from orglab.results.statistics.errors import PlanFault
+    from orglab.results.statistics.errors import PlanError
     from orglab.results.statistics.plan import plan_of
 
     contrasts = [list(pair) for pair in contrasts_of(data)] or [["arm", "reference"]]
     try:
         plan_of({**analysis, "contrasts": contrasts}, data.get("composites", {}))
-    except PlanFault as fault:
-        where, _, words = str(fault).partition(": ")
+    except PlanError as error:
+        where, _, words = str(error).partition(": ")
         yield Problem(path=tuple(where.split(".")), wrong=words)
 
 
@@ -116,9 +116,9 @@ def treatment_problems(
         if arm is not None and arm not in data["arms"]:
             yield _no_arm(arm, data["arms"], above, at_key=True)
         for index, path in enumerate(paths if teams else ()):
-            wrong, cure = _nothing(path, teams)
+            wrong, hint = _nothing(path, teams)
             if wrong:
-                yield Problem(path=(*above, index), wrong=f"`{path}`: {wrong}", cure=cure)
+                yield Problem(path=(*above, index), wrong=f"`{path}`: {wrong}", hint=hint)
 
 
 def _nothing(path: str, teams: Collection[Mapping[str, JSON]]) -> tuple[str, str]:
@@ -153,5 +153,5 @@ def _names(team: Mapping[str, JSON], head: str) -> list[str]:
 def _no_arm(
     arm: str, arms: Collection[str], path: tuple[str | int, ...], *, at_key: bool = False
 ) -> Problem:
-    wrong, cure = f"there is no arm `{arm}`", did_you_mean(arm, arms)
-    return Problem(path=path, wrong=wrong, cure=cure, at_key=at_key)
+    wrong, hint = f"there is no arm `{arm}`", did_you_mean(arm, arms)
+    return Problem(path=path, wrong=wrong, hint=hint, at_key=at_key)

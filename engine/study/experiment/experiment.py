@@ -106,8 +106,8 @@ def guard(experiment: Experiment) -> None:
         extra = undeclared(tested(differences(left, right)), paths)
         lines += [f"{arm} and {reference} differ in {_told(each)}" for each in extra]
     if lines:
-        cure = "declare it under `treatment`, or make the arms equal there"
-        raise UndeclaredDifference([*lines, cure])
+        hint = "declare it under `treatment`, or make the arms equal there"
+        raise UndeclaredDifference([*lines, hint])
 
 
 def tested(found: Sequence[Difference]) -> list[Difference]:

@@ -16,7 +16,7 @@ from typing import Final
 from orglab.engine.graph.check import Checked, check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
-from orglab.engine.spec.errors import Fault, Problem, SpecError, SpecPath
+from orglab.engine.spec.errors import Problem, SpecError, SpecIssue, SpecPath
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.validate.path_confinement import (
     FileRefused,
@@ -74,7 +74,7 @@ def check_experiment(
     models: Path | None = None,
     overrides: Mapping[str, JSON] | None = None,
     trust: bool = False,
-) -> tuple[Fault, ...]:
+) -> tuple[SpecIssue, ...]:
     """Every fault of an experiment and of its arms; () where it is sound.
 
     A difference beyond the treatment is no fault of the document: ``guard`` refuses it.
@@ -104,9 +104,9 @@ def load_experiment(
     Raises:
         SpecError: There are faults; all of them.
     """
-    experiment, faults = _Loading(path, models, overrides or {}, seed, trust).load()
-    if faults or experiment is None:
-        raise SpecError(faults)
+    experiment, issues = _Loading(path, models, overrides or {}, seed, trust).load()
+    if issues or experiment is None:
+        raise SpecError(issues)
     return experiment if replicates is None else replace(experiment, replicates=replicates)
 
 
@@ -138,31 +138,31 @@ class _Loading:
         self.models = models
         self.overrides = overrides
         self.seed = seed
-        self.faults: list[Fault] = []
+        self.issues: list[SpecIssue] = []
 
-    def load(self) -> tuple[Experiment | None, list[Fault]]:
+    def load(self) -> tuple[Experiment | None, list[SpecIssue]]:
         try:
             document = read_bytes(read_limited(self.path), str(self.path))
         except FileRefused as refused:
             problem = Problem(path=(), wrong=str(refused))
-            return None, [Fault(file=str(self.path), line=0, column=0, problem=problem)]
-        self.faults += document.faults
+            return None, [SpecIssue(file=str(self.path), line=0, column=0, problem=problem)]
+        self.issues += document.issues
         self.marks = Marks(document.place)
         if not document.whole:
-            return None, self.faults
+            return None, self.issues
         data = self._sound(document)
         arms = self._arms(data) if "arms" in data else {}
         whole = "arms" in data and len(arms) == len(data["arms"])
         self._declared(data, arms if whole else {})
         self._evened(data.get("treatment", []))
         units = self._units(data, arms) if arms and "units" in data else []
-        if self.faults or not whole:
-            return None, sorted(self.faults, key=self._order)
+        if self.issues or not whole:
+            return None, sorted(self.issues, key=self._order)
         return self._made(data, arms, units), []
 
-    def _order(self, fault: Fault) -> tuple[bool, str, int, int]:
+    def _order(self, issue: SpecIssue) -> tuple[bool, str, int, int]:
         """The experiment's own faults come first."""
-        return fault.file != str(self.path), fault.file, fault.line, fault.column
+        return issue.file != str(self.path), issue.file, issue.line, issue.column
 
     def _sound(self, document: Document) -> dict[str, JSON]:
         """The document less the parts that have faults, which are told."""
@@ -179,9 +179,9 @@ class _Loading:
         self._at(mark, problem)
 
     def _at(self, mark: Mark, problem: Problem) -> None:
-        fault = Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
-        if fault not in self.faults:
-            self.faults.append(fault)
+        issue = SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+        if issue not in self.issues:
+            self.issues.append(issue)
 
     # -- arms
 
@@ -193,7 +193,7 @@ class _Loading:
             checked = self._checked(path, file, self._sets(name, arm), data.get("evaluators", []))
             if checked is None:
                 continue
-            self.faults += [each for each in self._moved(name, checked) if each not in self.faults]
+            self.issues += [each for each in self._moved(name, checked) if each not in self.issues]
             if checked.team is not None:
                 arms[name] = checked.team
                 self._beside(path, checked.team)
@@ -213,7 +213,7 @@ class _Loading:
                 if _covers(other, path) or _covers(path, other):
                     wrong = f"--set {other} would undo what this arm sets"
                     at: SpecPath = ("arms", name, "set", path)
-                    self._tell(Problem(path=at, wrong=wrong, cure=_UNDONE, at_key=True))
+                    self._tell(Problem(path=at, wrong=wrong, hint=_UNDONE, at_key=True))
         return {path: value for path, value in sets.items() if path not in own}
 
     def _evened(self, treatment: JSON) -> None:
@@ -225,7 +225,7 @@ class _Loading:
                     if _covers(other, path):
                         at: SpecPath = ("treatment", *([name] if name else []), index)
                         wrong = f"--set {other} would make the arms alike in this treatment"
-                        self._tell(Problem(path=at, wrong=wrong, cure=_UNDONE))
+                        self._tell(Problem(path=at, wrong=wrong, hint=_UNDONE))
 
     def _checked(
         self, path: tuple[str, ...], file: str, sets: Mapping[str, JSON], evaluators: JSON
@@ -239,27 +239,27 @@ class _Loading:
         overrides = {**sets, **self.overrides, "evaluators": evaluators}
         return check_file(shown, overrides=overrides, models=self.models, trust=self.trust)
 
-    def _moved(self, name: str, checked: Checked) -> Iterator[Fault]:
+    def _moved(self, name: str, checked: Checked) -> Iterator[SpecIssue]:
         """Faults of an arm; those of evaluators and of patches are the experiment's own."""
-        for fault in checked.faults:
-            problem, where = fault.problem, fault.file.removeprefix("--set ")
-            if where == fault.file or where in self.overrides:
-                yield fault
+        for issue in checked.issues:
+            problem, where = issue.problem, issue.file.removeprefix("--set ")
+            if where == issue.file or where in self.overrides:
+                yield issue
                 continue
             if where == "evaluators":
                 mark = self.marks.value(problem.path)
             else:
                 problem = replace(problem, path=("arms", name, "set", where))
                 mark = self.marks.key(problem.path)
-            yield Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+            yield SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
 
     def _beside(self, path: tuple[str, ...], team: Team) -> None:
         """Files of evaluators are looked for in the arm's folder, so that it must be ours."""
         named = files_read(team)
         if named and team.topology.folder != self.folder.resolve():
             wrong = f"evaluators read {', '.join(named)}, which would be looked for beside the arm"
-            cure = "keep arms and experiment in one folder"
-            self._tell(Problem(path=path, wrong=wrong, cure=cure))
+            hint = "keep arms and experiment in one folder"
+            self._tell(Problem(path=path, wrong=wrong, hint=hint))
 
     # -- contrasts, treatments, analysis, units
 
@@ -299,7 +299,7 @@ class _Loading:
             )
         except UnitError as wrong_units:
             path = ("units", wrong_units.field or "file")
-            for line in wrong_units.faults:
+            for line in wrong_units.issues:
                 self._tell(Problem(path=path, wrong=line))
             return []
 
@@ -399,13 +399,13 @@ def experiment_of_files(
 def _teams(paths: Sequence[Path], models: Path | None, trust: bool) -> list[Team]:
     """The teams of two files; the faults of both are told in one go."""
     checked = [check_file(path, models=models, trust=trust) for path in paths]
-    faults = [fault for each in checked for fault in each.faults]
+    issues = [issue for each in checked for issue in each.issues]
     for each in checked:
         problems = evaluator_problems(each.team) if each.team is not None else ()
-        faults += [each.loaded.locate(problem) for problem in problems]
+        issues += [each.loaded.locate(problem) for problem in problems]
     teams = [each.team for each in checked if each.team is not None]
-    if faults or len(teams) < len(paths):
-        raise SpecError(list(dict.fromkeys(faults)))
+    if issues or len(teams) < len(paths):
+        raise SpecError(list(dict.fromkeys(issues)))
     return teams
 
 

@@ -35,7 +35,7 @@ def outcome_problems(
             path=path,
             wrong=f"`{measure}` stands {len(given)} times under `evaluators`, so `{name}` may be the "
             "score of any of them",
-            cure=f"write `{names[0]}` or `{names[1]}`",
+            hint=f"write `{names[0]}` or `{names[1]}`",
         )
 
 

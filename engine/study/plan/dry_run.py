@@ -57,7 +57,7 @@ class Rendered(NamedTuple):
     """
 
     prompts: list[Prompt]
-    fault: str
+    issue: str
 
 
 class ImaginedRun(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.compose.model_entry import model_of_entry
-from orglab.engine.spec.errors import Fault, Problem, SpecError
+from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
 from orglab.engine.spec.model import Model, Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, read_limited
 from orglab.engine.spec.yaml.reader import read_bytes
@@ -61,7 +61,7 @@ class ModelTold:
     address: str
     key: Key | None
     price: Priced
-    fault: str = ""
+    issue: str = ""
     learnt: LimitRow | None = None
     reachable: str | None = None
 
@@ -84,7 +84,7 @@ class ModelTold:
             "price": self.price.as_json(),
             "limits": self.limits(),
             "learnt_limit": {"calls_at_once": learnt.limit, "at": learnt.at} if learnt else None,
-            "fault": self.fault or None,
+            "fault": self.issue or None,
             "reachable": self.reachable,
         }
 
@@ -138,8 +138,8 @@ def _entries(path: Path) -> Mapping[str, JSON] | None:
     entries = data.get("models") if list(data) == ["models"] else data
     if not isinstance(entries, dict) or not entries or not all(map(_is_entry, entries.values())):
         return None
-    if document.faults:
-        raise SpecError(document.faults)
+    if document.issues:
+        raise SpecError(document.issues)
     return entries
 
 
@@ -148,15 +148,15 @@ def _catalogue(path: Path) -> list[Model] | None:
     entries = _entries(path)
     if entries is None:
         return None
-    found, faults = list[Model](), list[Fault]()
+    found, issues = list[Model](), list[SpecIssue]()
     for alias, entry in entries.items():
         try:
             found.append(model_of_entry(entry, path.parent, alias, trust=True))
         except ValueError as wrong:
             problem = Problem(path=(alias,), wrong=str(wrong))
-            faults.append(Fault(file=str(path), line=0, column=0, problem=problem))
-    if faults:
-        raise SpecError(faults)
+            issues.append(SpecIssue(file=str(path), line=0, column=0, problem=problem))
+    if issues:
+        raise SpecError(issues)
     return found
 
 
@@ -179,13 +179,13 @@ def told(models: Iterable[Model], studies: Iterable[Path] = ()) -> list[ModelTol
 
 
 def _told(model: Model, learnt: Mapping[str, LimitRow]) -> ModelTold:
-    account, fault = None, ""
+    account, issue = None, ""
     try:
         account = _made(model).account()
     except (KeyError, ImportError, AttributeError):
-        fault = f"no provider `{model.provider}` can be loaded"
+        issue = f"no provider `{model.provider}` can be loaded"
     except ValueError as wrong:
-        fault = str(wrong)
+        issue = str(wrong)
     address, _, variable = (account or "").partition(" ")
     written = model.options.get("api_key_env")
     name = str(written) if written else variable if variable.isidentifier() else ""
@@ -194,7 +194,7 @@ def _told(model: Model, learnt: Mapping[str, LimitRow]) -> ModelTold:
         address=address or str(model.options.get("base_url", "")),
         key=Key(name, bool(os.environ.get(name))) if name else None,
         price=priced(model),
-        fault=fault,
+        issue=issue,
         learnt=learnt.get(account or ""),
     )
 
@@ -230,7 +230,7 @@ async def reached(models: Sequence[ModelTold], *, trust: bool) -> list[ModelTold
 
 
 async def _reached(known: ModelTold, trust: bool) -> ModelTold:
-    if known.fault:
+    if known.issue:
         return known
     if not trust and (risk := key_risk(known.model.options)) is not None:
         return replace(known, reachable=f"not asked: {risk}")
@@ -240,8 +240,8 @@ async def _reached(known: ModelTold, trust: bool) -> ModelTold:
             words = await provider.reachable(known.model.model)
     except TimeoutError:
         words = f"no answer within {LONGEST_WAIT:g} seconds"
-    except Exception as fault:  # noqa: BLE001 - a plugin may raise anything; its text may hold a key
-        words = f"a fault of the provider: {type(fault).__name__}"
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything; its text may hold a key
+        words = f"an error of the provider: {type(error).__name__}"
     finally:
         await provider.aclose()
     return replace(known, reachable=words)

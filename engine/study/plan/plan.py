@@ -95,7 +95,7 @@ class ArmPlan:
             },
             "longest_prompts": dict(told.prompts),
             "run_likely": self.likely.as_json() if self.likely else None,
-            "unknown_because": told.fault or None,
+            "unknown_because": told.issue or None,
         }
 
 

@@ -96,7 +96,7 @@ class Foretold:
     lines: tuple[Line, ...]
     prompts: Mapping[str, int]
     identities: tuple[str, ...]
-    fault: str
+    issue: str
 
     @property
     def judging(self) -> Most:
@@ -126,7 +126,7 @@ async def foretold(team: Team, units: Sequence[Unit], seed: int) -> Foretold:
         lines=(*lines, *judging),
         prompts=prompts,
         identities=tuple(prompt.identity for run in runs[:1] for prompt in run.prompts),
-        fault=failed,
+        issue=failed,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orglab.engine.graph.check import Checked, check_file
 from orglab.engine.graph.team import Team
-from orglab.engine.spec.errors import Fault, Problem, SpecError
+from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
 from orglab.engine.spec.validate.path_confinement import content_hash
 from orglab.engine.spec.yaml.source_map import Marks
 from orglab.engine.study.batch.preflight import evaluator_problems, files_read
@@ -59,7 +59,7 @@ class Bases:
     experiment: Experiment | None = None
 
 
-def experiment_bases(path: Path, given: Given) -> tuple[Bases | None, Sequence[Fault]]:
+def experiment_bases(path: Path, given: Given) -> tuple[Bases | None, Sequence[SpecIssue]]:
     """The arms of an experiment, or its faults."""
     try:
         experiment = load_experiment(
@@ -70,7 +70,7 @@ def experiment_bases(path: Path, given: Given) -> tuple[Bases | None, Sequence[F
             trust=given.trust,
         )
     except SpecError as error:
-        return None, error.faults
+        return None, error.issues
     evaluators = experiment.document.get("evaluators", [])
     files: dict[str, Path] = {}
     sets: dict[str, Mapping[str, JSON]] = {}
@@ -95,7 +95,7 @@ def topology_bases(
     evaluators: JSON | None,
     marks: Marks,
     tell: Callable[[Problem], object],
-) -> tuple[Bases | None, Sequence[Fault]]:
+) -> tuple[Bases | None, Sequence[SpecIssue]]:
     """A team, or its faults; faults of the sweep's own evaluators are told in the sweep.
 
     Args:
@@ -108,15 +108,15 @@ def topology_bases(
     sets = dict(given.overrides)
     sets |= {} if evaluators is None else {"evaluators": evaluators}
     checked = given.check(path, sets)
-    faults = [_moved(fault, marks) for fault in checked.faults]
+    issues = [_moved(issue, marks) for issue in checked.issues]
     if checked.team is None:
-        of_sweep = all(fault.file == "--set evaluators" for fault in checked.faults)
-        return _without_evaluators(path, given) if of_sweep else None, faults
+        of_sweep = all(issue.file == "--set evaluators" for issue in checked.issues)
+        return _without_evaluators(path, given) if of_sweep else None, issues
     for problem in evaluator_problems(checked.team):
         if evaluators is not None:
             tell(problem)
         else:
-            faults.append(checked.loaded.locate(problem))
+            issues.append(checked.loaded.locate(problem))
     named, folder = files_read(checked.team), checked.team.topology.folder
     if (
         evaluators is not None
@@ -124,14 +124,14 @@ def topology_bases(
         and path.parent.resolve() != Path(marks.root.mark.file).parent.resolve()
     ):
         wrong = f"evaluators read {', '.join(named)}, which would be looked for beside the base"
-        tell(Problem(path=("base",), wrong=wrong, cure="keep base and sweep in one folder"))
+        tell(Problem(path=("base",), wrong=wrong, hint="keep base and sweep in one folder"))
     found = Bases(
         files={"": path},
         overrides={"": sets},
         teams={"": checked.team},
         read={name: content_hash(folder / name) for name in named},
     )
-    return found, faults
+    return found, issues
 
 
 def _without_evaluators(path: Path, given: Given) -> Bases | None:
@@ -142,8 +142,8 @@ def _without_evaluators(path: Path, given: Given) -> Bases | None:
     return Bases(files={"": path}, overrides={"": {}}, teams={"": team}, read={})
 
 
-def _moved(fault: Fault, marks: Marks) -> Fault:
-    if fault.file != "--set evaluators":
-        return fault
-    mark = marks.value(fault.problem.path)
-    return Fault(file=mark.file, line=mark.line, column=mark.column, problem=fault.problem)
+def _moved(issue: SpecIssue, marks: Marks) -> SpecIssue:
+    if issue.file != "--set evaluators":
+        return issue
+    mark = marks.value(issue.problem.path)
+    return SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=issue.problem)

@@ -48,12 +48,12 @@ def design_problems(design: JSON, factors: Sequence[Factor]) -> Iterator[Problem
     if name == "grid":
         if whole is not None and whole > MOST_POINTS:
             wrong = f"a grid of {whole:,} variants; {MOST_POINTS:,} are the limit"
-            cure = "draw from it: `design: {random: {n: 1000}}`"
-            yield Problem(path=("vary",), wrong=wrong, cure=cure, at_key=True)
+            hint = "draw from it: `design: {random: {n: 1000}}`"
+            yield Problem(path=("vary",), wrong=wrong, hint=hint, at_key=True)
         return
     if name == "random" and whole is not None and settings["n"] > whole:
         wrong = f"{settings['n']:,} variants are to be drawn, and there are {whole:,} in all"
-        yield Problem(path=("design", name, "n"), wrong=wrong, cure="write `design: grid`")
+        yield Problem(path=("design", name, "n"), wrong=wrong, hint="write `design: grid`")
 
 
 def _unlike(factors: Sequence[Factor]) -> Iterator[Problem]:
@@ -63,8 +63,8 @@ def _unlike(factors: Sequence[Factor]) -> Iterator[Problem]:
                 f"a zip takes first with first: {len(factor.levels)} values here, "
                 f"{len(factors[0].levels)} under {factors[0].path}"
             )
-            cure = "make the lists alike, or write `design: grid`"
-            yield Problem(path=("vary", factor.path), wrong=wrong, cure=cure)
+            hint = "make the lists alike, or write `design: grid`"
+            yield Problem(path=("vary", factor.path), wrong=wrong, hint=hint)
 
 
 def _product(sizes: Sequence[int | None]) -> int | None:

@@ -183,7 +183,7 @@ def _mark(value: JSON) -> str:
     return digest(canonical(value))[:6]
 
 
-# --- ranges, faults ------------------------------------------------------------------------------
+# --- ranges, issues ------------------------------------------------------------------------------
 
 
 def _range(written: Mapping[str, JSON]) -> Range:
@@ -202,8 +202,8 @@ def level_problems(vary: Mapping[str, JSON], *, draws: bool) -> Iterator[Problem
         yield from _problems(path, written)
         if isinstance(written, dict) and not draws:
             wrong = "a grid and a zip need a list of values"
-            cure = "write the values, or `design: {latin: {n: 20}}`"
-            yield Problem(path=("vary", path), wrong=wrong, cure=cure)
+            hint = "write the values, or `design: {latin: {n: 20}}`"
+            yield Problem(path=("vary", path), wrong=wrong, hint=hint)
 
 
 def _problems(path: str, written: JSON) -> Iterator[Problem]:
@@ -221,7 +221,7 @@ def _problems(path: str, written: JSON) -> Iterator[Problem]:
 
 def _twice(path: str, index: int, what: str) -> Problem:
     wrong = f"{what} stands twice in the list"
-    return Problem(path=("vary", path, index), wrong=wrong, cure="keep one")
+    return Problem(path=("vary", path, index), wrong=wrong, hint="keep one")
 
 
 def _range_problems(path: str, written: Mapping[str, JSON]) -> Iterator[Problem]:
@@ -233,7 +233,7 @@ def _range_problems(path: str, written: Mapping[str, JSON]) -> Iterator[Problem]
     low, high = bounds
     if not low < high:
         wrong = f"{number_text(low)} is not below {number_text(high)}"
-        yield Problem(path=at, wrong=wrong, cure="write the least first")
+        yield Problem(path=at, wrong=wrong, hint="write the least first")
     elif written.get("log") and low <= 0:
         wrong = f"{number_text(low)} has no logarithm"
-        yield Problem(path=at, wrong=wrong, cure="begin above 0, or leave `log` out")
+        yield Problem(path=at, wrong=wrong, hint="begin above 0, or leave `log` out")

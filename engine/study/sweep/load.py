@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from orglab.engine.run.engine import Unit
-from orglab.engine.spec.errors import Fault, Problem, SpecError
+from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
 from orglab.engine.spec.validate.schema_errors import shape_problems
@@ -41,7 +41,7 @@ def check_sweep(
     models: Path | None = None,
     overrides: Mapping[str, JSON] | None = None,
     trust: bool = False,
-) -> tuple[Fault, ...]:
+) -> tuple[SpecIssue, ...]:
     """Every fault of a sweep and of its variants; () where it is sound."""
     given = Given(models=models, overrides=overrides or {}, trust=trust)
     return tuple(_Loading(path, given).load()[1])
@@ -70,9 +70,9 @@ def load_sweep(
         SpecError: There are faults; all of them.
     """
     given = Given(models=models, overrides=overrides or {}, seed=seed, trust=trust)
-    sweep, faults = _Loading(path, given).load()
-    if faults or sweep is None:
-        raise SpecError(faults)
+    sweep, issues = _Loading(path, given).load()
+    if issues or sweep is None:
+        raise SpecError(issues)
     return sweep if replicates is None else replace(sweep, replicates=replicates)
 
 
@@ -83,32 +83,32 @@ class _Loading:
         self.path = path
         self.folder = path.parent
         self.given = given
-        self.faults: dict[Fault, None] = {}
+        self.issues: dict[SpecIssue, None] = {}
         self.design_unknown = False
 
-    def load(self) -> tuple[Sweep | None, list[Fault]]:
+    def load(self) -> tuple[Sweep | None, list[SpecIssue]]:
         try:
             document = read_bytes(read_limited(self.path), str(self.path))
         except FileRefused as refused:
             problem = Problem(path=(), wrong=str(refused))
-            return None, [Fault(file=str(self.path), line=0, column=0, problem=problem)]
-        self.faults |= dict.fromkeys(document.faults)
+            return None, [SpecIssue(file=str(self.path), line=0, column=0, problem=problem)]
+        self.issues |= dict.fromkeys(document.issues)
         self.marks = Marks(document.place)
         if not document.whole:
-            return None, list(self.faults)
+            return None, list(self.issues)
         data = self._sound(document)
         bases = self._bases(data) if "base" in data else None
         factors = self._factors(data, bases) if "vary" in data else []
         points = self._points(data, factors) if factors else []
         units = self._units(data, bases) if bases is not None else []
         cells = self._cells(bases, factors, points) if bases is not None else []
-        if self.faults or bases is None or not cells:
-            return None, sorted(self.faults, key=self._order)
+        if self.issues or bases is None or not cells:
+            return None, sorted(self.issues, key=self._order)
         return self._made(data, bases, (factors, points), units, cells), []
 
-    def _order(self, fault: Fault) -> tuple[bool, str, int, int]:
+    def _order(self, issue: SpecIssue) -> tuple[bool, str, int, int]:
         """The sweep's own faults come first."""
-        return fault.file != str(self.path), fault.file, fault.line, fault.column
+        return issue.file != str(self.path), issue.file, issue.line, issue.column
 
     def _sound(self, document: Document) -> dict[str, JSON]:
         """The document less the parts that have faults, which are told."""
@@ -123,8 +123,8 @@ class _Loading:
     def _tell(self, problems: Sequence[Problem] | Iterator[Problem]) -> None:
         for problem in problems:
             mark = self._mark(problem)
-            fault = Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
-            self.faults[fault] = None
+            issue = SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+            self.issues[issue] = None
 
     def _mark(self, problem: Problem) -> Mark:
         return self.marks.key(problem.path) if problem.at_key else self.marks.value(problem.path)
@@ -142,11 +142,13 @@ class _Loading:
             wrong = "a sweep of a sweep: a topology or an experiment is wanted"
             self._tell([Problem(path=("base",), wrong=wrong)])
             return None
-        found, faults = self._read(data, kind)
-        self.faults |= dict.fromkeys(faults)
+        found, issues = self._read(data, kind)
+        self.issues |= dict.fromkeys(issues)
         return found
 
-    def _read(self, data: Mapping[str, JSON], kind: str) -> tuple[Bases | None, Sequence[Fault]]:
+    def _read(
+        self, data: Mapping[str, JSON], kind: str
+    ) -> tuple[Bases | None, Sequence[SpecIssue]]:
         shown = self.folder / data["base"]
         if kind == "experiment":
             self._tell(_brought(data))
@@ -197,9 +199,9 @@ class _Loading:
             return bases.experiment.units
         written = data.get("units")
         if written is None:
-            if not any(fault.problem.path[:1] == ("units",) for fault in self.faults):
-                cure = "write `units: {file: units.csv}`"
-                self._tell([Problem(path=("units",), wrong="units is missing", cure=cure)])
+            if not any(issue.problem.path[:1] == ("units",) for issue in self.issues):
+                hint = "write `units: {file: units.csv}`"
+                self._tell([Problem(path=("units",), wrong="units is missing", hint=hint)])
             return []
         try:
             confined_file(written["file"], folder=self.folder, root=self.folder)
@@ -216,7 +218,7 @@ class _Loading:
             self._tell([Problem(path=("units", "file"), wrong=wrong)])
         except UnitError as wrong_units:
             path = ("units", wrong_units.field or "file")
-            self._tell([Problem(path=path, wrong=line) for line in wrong_units.faults])
+            self._tell([Problem(path=path, wrong=line) for line in wrong_units.issues])
         return []
 
     def _seed(self, data: Mapping[str, JSON]) -> int:
@@ -228,11 +230,11 @@ class _Loading:
         self, bases: Bases, factors: Sequence[Factor], points: Sequence[Point]
     ) -> list[Cell]:
         """The teams that are run; [] where what they hang on has faults."""
-        if not points or any(fault.problem.path[:1] == ("vary",) for fault in self.faults):
+        if not points or any(issue.problem.path[:1] == ("vary",) for issue in self.issues):
             return []
         maker = CellMaker(bases, factors, self.marks, self.given)
         cells = maker.cells(points)
-        self.faults |= dict.fromkeys(maker.faults)
+        self.issues |= dict.fromkeys(maker.issues)
         return cells
 
     def _made(
@@ -281,7 +283,7 @@ def _brought(data: Mapping[str, JSON]) -> Iterator[Problem]:
     for field in _OF_EXPERIMENT:
         if field in data:
             wrong = "the base is an experiment, which brings its own"
-            yield Problem(path=(field,), wrong=wrong, cure="leave it out", at_key=True)
+            yield Problem(path=(field,), wrong=wrong, hint="leave it out", at_key=True)
 
 
 def _of_sweep(problems: Iterator[Problem], data: Mapping[str, JSON]) -> Iterator[Problem]:
@@ -297,10 +299,10 @@ def _analysis_problems(data: Mapping[str, JSON], factors: Sequence[Factor]) -> I
         factor = by_path.get(path)
         if factor is None:
             if path not in data["vary"]:
-                cure = did_you_mean(path, data["vary"])
-                yield Problem(path=at, wrong=f"`{path}` does not vary", cure=cure, at_key=True)
+                hint = did_you_mean(path, data["vary"])
+                yield Problem(path=at, wrong=f"`{path}` does not vary", hint=hint, at_key=True)
         elif factor.span is not None:
             yield Problem(path=at, wrong="a range has no level to compare with", at_key=True)
         elif not any(value in (level.value, level.label) for level in factor.levels):
             known = [level.label for level in factor.levels]
-            yield Problem(path=at, wrong="no such value", cure=did_you_mean(str(value), known))
+            yield Problem(path=at, wrong="no such value", hint=did_you_mean(str(value), known))

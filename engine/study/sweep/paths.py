@@ -72,7 +72,7 @@ def _has(parts: Sequence[str], normal: Normal) -> bool:
     return not to_var or parts[3] in (thing.get("vars") or {})
 
 
-# --- faults --------------------------------------------------------------------------------------
+# --- issues --------------------------------------------------------------------------------------
 
 
 def path_problems(vary: Iterable[str], teams: Sequence[Normal]) -> Iterator[Problem]:
@@ -90,10 +90,10 @@ def path_problems(vary: Iterable[str], teams: Sequence[Normal]) -> Iterator[Prob
             yield Problem(path=at, wrong=_OWN[head], at_key=True)
         elif "*" in head or head not in known:
             wrong = f"there is no `{head}`"
-            yield Problem(path=at, wrong=wrong, cure=did_you_mean(head, known), at_key=True)
+            yield Problem(path=at, wrong=wrong, hint=did_you_mean(head, known), at_key=True)
         elif teams and not any(places(path, team) for team in teams):
-            wrong, cure = _nothing(path.split("."), teams)
-            yield Problem(path=at, wrong=wrong, cure=cure, at_key=True)
+            wrong, hint = _nothing(path.split("."), teams)
+            yield Problem(path=at, wrong=wrong, hint=hint, at_key=True)
 
 
 def _nothing(parts: Sequence[str], teams: Sequence[Normal]) -> tuple[str, str]:
@@ -129,7 +129,7 @@ def reach_problems(reach: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
         other = next((taken[place] for each in found for place in _above(each, taken)), None)
         if other is not None:
             wrong = f"it sets what {other} sets as well"
-            yield Problem(path=("vary", path), wrong=wrong, cure="keep one", at_key=True)
+            yield Problem(path=("vary", path), wrong=wrong, hint="keep one", at_key=True)
         taken.update(dict.fromkeys(found, path))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from orglab.engine.graph.team import Team
-from orglab.engine.spec.errors import Fault, Problem
+from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.yaml.source_map import Marks
 from orglab.engine.study.sweep.bases import Bases, Given
 from orglab.engine.study.sweep.designs import Point
@@ -42,7 +42,7 @@ class CellMaker:
         given: Given,
     ) -> None:
         self.bases, self.factors, self.marks, self.given = bases, factors, marks, given
-        self.faults: list[Fault] = []
+        self.issues: list[SpecIssue] = []
         self._told: set[tuple[str, int, int, str]] = set()
         self._places = {
             arm: {factor.name: places(factor.path, team.topology.normal) for factor in factors}
@@ -59,7 +59,7 @@ class CellMaker:
         known: dict[tuple[str, ...], tuple[str, str]] = {}
         for number, point in enumerate(points):
             for arm in self.bases.teams:
-                if len(self.faults) >= _ENOUGH:
+                if len(self.issues) >= _ENOUGH:
                     return []
                 name = point_name(self.factors, point, arm=arm, names=names[arm])
                 labels = (arm, *(level.label for level in self._levels(arm, point).values()))
@@ -84,27 +84,27 @@ class CellMaker:
     def _team(self, arm: str, levels: Set, name: str) -> Team | None:
         values = {place: level.value for place, level in levels.items()}
         checked = self.given.check(self.bases.files[arm], {**self.bases.overrides[arm], **values})
-        for fault in self._moved(checked.faults, levels, name):
-            told = (fault.file, fault.line, fault.column, fault.problem.wrong)
+        for issue in self._moved(checked.issues, levels, name):
+            told = (issue.file, issue.line, issue.column, issue.problem.wrong)
             if told not in self._told:
                 self._told.add(told)
-                self.faults.append(fault)
+                self.issues.append(issue)
         return checked.team
 
-    def _moved(self, faults: Sequence[Fault], levels: Set, name: str) -> Iterator[Fault]:
+    def _moved(self, issues: Sequence[SpecIssue], levels: Set, name: str) -> Iterator[SpecIssue]:
         """Faults of a variant; those of a value are told where the sweep has it."""
-        for fault in faults:
-            place = fault.file.removeprefix("--set ")
-            if place == fault.file or place not in levels:
-                yield fault if place in self.given.overrides else self._of_variant(fault, name)
+        for issue in issues:
+            place = issue.file.removeprefix("--set ")
+            if place == issue.file or place not in levels:
+                yield issue if place in self.given.overrides else self._of_variant(issue, name)
                 continue
             path = ("vary", *levels[place].at)
             mark = self.marks.value(path)
-            problem = replace(fault.problem, path=path)
-            yield Fault(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+            problem = replace(issue.problem, path=path)
+            yield SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
 
-    def _of_variant(self, fault: Fault, name: str) -> Fault:
+    def _of_variant(self, issue: SpecIssue, name: str) -> SpecIssue:
         """A fault that the base alone does not have."""
-        wrong = f"{fault.problem.wrong} (in the variant {name})"
-        problem: Problem = replace(fault.problem, wrong=wrong)
-        return replace(fault, problem=problem)
+        wrong = f"{issue.problem.wrong} (in the variant {name})"
+        problem: Problem = replace(issue.problem, wrong=wrong)
+        return replace(issue, problem=problem)

@@ -52,26 +52,26 @@ def check(
 def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool) -> int:
     """Tells the faults of a team, or that it is sound; the exit code."""
     checked = check_file(path, overrides=overrides, models=models, trust=trust)
-    faults = list(checked.faults)
+    issues = list(checked.issues)
     if checked.team is not None:
-        faults += [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]
-    for fault in faults:
-        typer.echo(visible(str(fault)))
+        issues += [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]
+    for issue in issues:
+        typer.echo(visible(str(issue)))
     for warning in checked.warnings:
         typer.echo(visible(f"warning: {warning}"))
-    if checked.team is not None and not faults:
+    if checked.team is not None and not issues:
         typer.echo(_sound(path, checked.team))
-    return 2 if faults else 0
+    return 2 if issues else 0
 
 
 def _check_experiment(
     path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
 ) -> int:
     """Tells the faults of an experiment, or that its arms differ as declared; the exit code."""
-    faults = check_experiment(path, models=models, overrides=overrides, trust=trust)
-    for fault in faults:
-        typer.echo(visible(str(fault)))
-    if faults:
+    issues = check_experiment(path, models=models, overrides=overrides, trust=trust)
+    for issue in issues:
+        typer.echo(visible(str(issue)))
+    if issues:
         return 2
     experiment = load_experiment(path, models=models, overrides=overrides, trust=trust)
     try:
@@ -93,10 +93,10 @@ def _check_sweep(
     path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
 ) -> int:
     """Tells the faults of a sweep, or that every variant is sound; the exit code."""
-    faults = check_sweep(path, models=models, overrides=overrides, trust=trust)
-    for fault in faults:
-        typer.echo(visible(str(fault)))
-    if faults:
+    issues = check_sweep(path, models=models, overrides=overrides, trust=trust)
+    for issue in issues:
+        typer.echo(visible(str(issue)))
+    if issues:
         return 2
     sweep = load_sweep(path, models=models, overrides=overrides, trust=trust)
     if sweep.experiment is not None:

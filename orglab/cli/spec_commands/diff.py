@@ -214,8 +214,8 @@ def _verdict(console: Console, found: Comparison) -> None:
 
 
 def _lines(found: Comparison) -> Iterator[str]:
-    for fault in found.faults:
-        yield f"Not all prompts could be rendered: {fault}"
+    for issue in found.errors:
+        yield f"Not all prompts could be rendered: {issue}"
     number = len(found.differences)
     yield "1 difference." if number == 1 else f"{number} differences."
     if found.treatment is None:

@@ -42,8 +42,8 @@ def _lines(found: Comparison) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
     for pair in found.prompts:
         yield f"\n## Prompt of {_text(pair.title)}\n\n<pre>{_words(pair.left, pair.right)}</pre>"
-    for fault in found.faults:
-        yield f"\nNot all prompts could be rendered: {_text(fault)}"
+    for issue in found.errors:
+        yield f"\nNot all prompts could be rendered: {_text(issue)}"
     for name, graph in zip((found.left, found.right), found.graphs, strict=True):
         yield f"\n## Graph of {_text(name)}\n\n```mermaid\n{graph.strip()}\n```"
 

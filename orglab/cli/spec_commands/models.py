@@ -71,18 +71,18 @@ def _providers() -> list[dict[str, str]]:
         {
             "name": name,
             "brought_by": plugin_version("orglab.providers", name),
-            "fault": _fault(name),
+            "fault": _issue(name),
         }
         for name in plugin_names("orglab.providers")
     ]
 
 
-def _fault(name: str) -> str:
+def _issue(name: str) -> str:
     """Why a provider cannot be used, "" where it can."""
     try:
         load_plugin("orglab.providers", name)
-    except (ImportError, AttributeError) as fault:
-        return f"cannot be loaded: {fault}"
+    except (ImportError, AttributeError) as error:
+        return f"cannot be loaded: {error}"
     return ""
 
 
@@ -114,8 +114,8 @@ def _lines(each: ModelTold) -> Iterator[str]:
     if limits := _limits(each):
         yield f"limits: {', '.join(limits)}"
     yield f"price: {each.price.words()}"
-    if each.fault:
-        yield f"cannot be asked: {each.fault}"
+    if each.issue:
+        yield f"cannot be asked: {each.issue}"
     if each.reachable is not None:
         yield f"reachable: {each.reachable}"
 

@@ -37,6 +37,6 @@ def render(
             console.print(f"[{message.role}]", style="bold", markup=False, highlight=False)
             console.print(visible(message.content), markup=False, highlight=False)
         console.print(f"about {prompt.tokens:,} tokens", style="dim", highlight=False)
-    if found.fault:
+    if found.issue:
         typer.echo(f"The run would end here: {visible(found.fault)}", err=True)
         raise typer.Exit(2)

@@ -230,7 +230,7 @@ def _notes(found: Plan) -> Iterator[str]:
         yield "Runs that were begun count whole, although their durable replies are not asked again."
     for study in found.studies:
         yield from _study_notes(study)
-    reasons = {arm.foretold.fault: arm.name for arm in found.arms if arm.foretold.fault}
+    reasons = {arm.foretold.issue: arm.name for arm in found.arms if arm.foretold.issue}
     for reason, name in reasons.items():
         yield visible(f"Not all can be foretold ({name}): {reason}")
 

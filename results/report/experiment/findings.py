@@ -22,7 +22,7 @@ from orglab.results.report.experiment.plan_history import (
 )
 from orglab.results.statistics.analysis import Analysis, analyse_study
 from orglab.results.statistics.data.dataset import Study, study_of
-from orglab.results.statistics.errors import StatisticsFault
+from orglab.results.statistics.errors import StatisticsError
 from orglab.results.statistics.plan import AnalysisPlan, Contrast, FollowupsPlan, plan_of
 from orglab.results.store.reader import Reader
 from orglab.results.usage.served_models import Drift, drifts
@@ -185,7 +185,7 @@ def _computed(plan: FrozenPlan, tables: Tables) -> _Computed:
     try:
         asked = _analysis_plan(plan, tables)
         study = study_of(tables.scores, tables.runs, asked.composites)
-    except (StatisticsFault, TypeError, ValueError) as fault:
+    except (StatisticsError, TypeError, ValueError) as fault:
         return _Computed(faults=(str(fault),))
     return _analysed(asked, study, tables)
 
@@ -194,7 +194,7 @@ def _analysed(asked: AnalysisPlan, study: Study, tables: Tables) -> _Computed:
     """The whole analysis; where a part of it cannot be made, the effects without such parts."""
     try:
         analysis = analyse_study(study, asked, tables.drafts)
-    except StatisticsFault as fault:
+    except StatisticsError as fault:
         faults = (str(fault),)
     else:
         return _Computed(plan=asked, analysis=analysis, study=study)
@@ -203,7 +203,7 @@ def _analysed(asked: AnalysisPlan, study: Study, tables: Tables) -> _Computed:
     )
     try:
         analysis = analyse_study(study, less, tables.drafts)
-    except StatisticsFault as fault:
+    except StatisticsError as fault:
         return _Computed(plan=asked, study=study, faults=(*faults, str(fault)))
     words = "only the effects are shown: covariates, leaving out, models, dose, drafts and subsets"
     return _Computed(

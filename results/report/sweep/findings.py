@@ -30,7 +30,7 @@ from orglab.results.report.sweep.analysis import (
 from orglab.results.statistics.data.arrays import Floats
 from orglab.results.statistics.data.cells import unit_means
 from orglab.results.statistics.data.dataset import Study, study_of
-from orglab.results.statistics.errors import StatisticsFault
+from orglab.results.statistics.errors import StatisticsError
 from orglab.results.statistics.models.main_effects import Design
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
@@ -299,7 +299,7 @@ class _Reading:
         try:
             composites = self.plan.normal["composites"] if len(self.tables.scores) else {}
             return study_of(self.tables.scores, self.tables.runs, composites)
-        except (StatisticsFault, TypeError, ValueError) as fault:
+        except (StatisticsError, TypeError, ValueError) as fault:
             self.faults.append(str(fault))
             return None
 
@@ -336,7 +336,7 @@ class _Reading:
         for name in self.wanted:
             try:
                 values = self._values(study, name)
-            except StatisticsFault as fault:
+            except StatisticsError as fault:
                 self.faults.append(str(fault))
                 continue
             found.append(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orglab.results.statistics.data.arrays import Flags, Floats
-from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.errors import PlanError
 
 __all__ = ["Axes", "Cells", "composite", "unit_means"]
 
@@ -59,10 +59,10 @@ class Cells:
         """Its values under one arm: by unit, replicate and judge.
 
         Raises:
-            PlanFault: There is no such arm.
+            PlanError: There is no such arm.
         """
         if arm not in self.axes.arms:
-            raise PlanFault(f"no arm {arm!r}; there are {', '.join(self.axes.arms)}")
+            raise PlanError(f"no arm {arm!r}; there are {', '.join(self.axes.arms)}")
         return np.asarray(self.values[self.axes.arms.index(arm)])
 
     def without_judge(self, judge: str) -> Cells:

@@ -15,7 +15,7 @@ from orglab.providers.base import JSON
 from orglab.results.statistics.data.arrays import Flags
 from orglab.results.statistics.data.cells import Axes, Cells, composite
 from orglab.results.statistics.data.tidy import codes, read_runs, read_scores
-from orglab.results.statistics.errors import PlanFault, TableFault
+from orglab.results.statistics.errors import DatasetError, PlanError
 
 __all__ = ["Study", "study_of"]
 
@@ -54,7 +54,7 @@ class Study:
         """The cells of an outcome, or of a numeric column of the runs (``loops``, ``words``).
 
         Raises:
-            PlanFault: There is neither.
+            PlanError: There is neither.
         """
         if name in self.outcomes:
             return self.outcomes[name]
@@ -69,7 +69,7 @@ class Study:
     def _column(self, name: str) -> Cells:
         if name not in self.runs.columns:
             known = ", ".join([*self.outcomes, *self.runs.columns])
-            raise PlanFault(
+            raise PlanError(
                 f"no outcome and no column of the runs is named {name!r}; there are {known}"
             )
         numbers = pd.to_numeric(self.runs[name], errors="coerce")
@@ -120,8 +120,8 @@ def study_of(
         composites: Means of other outcomes, by name.
 
     Raises:
-        TableFault: A column is missing, or a value was written twice and differs.
-        PlanFault: A composite has an unknown part, contains itself, or takes an outcome's name.
+        DatasetError: A column is missing, or a value was written twice and differs.
+        PlanError: A composite has an unknown part, contains itself, or takes an outcome's name.
     """
     table, duplicates = read_scores(scores)
     made = read_runs(runs, table)
@@ -164,7 +164,7 @@ def _cells(name: str, rows: pd.DataFrame, axes: Axes, state: Texts) -> Cells:
         rows = rows[(rows["judge"] != "") | rows["value"].notna()]
     judges = sorted(set(rows["judge"].tolist()))
     if "" in judges and len(judges) > 1:
-        raise TableFault(f"outcome {name!r} has values of judges and values without a judge")
+        raise DatasetError(f"outcome {name!r} has values of judges and values without a judge")
     values = np.full((*axes.shape, len(judges)), np.nan)
     where = {judge: at for at, judge in enumerate(judges)}
     last = np.array([where[judge] for judge in rows["judge"]], dtype=np.intp)
@@ -172,7 +172,7 @@ def _cells(name: str, rows: pd.DataFrame, axes: Axes, state: Texts) -> Cells:
     values[np.asarray(state != "", dtype=np.bool_)] = np.nan
     scales = sorted({scale for scale in rows["scale"] if scale})
     if len(scales) > 1:
-        raise TableFault(f"outcome {name!r} has more than one scale: {', '.join(scales)}")
+        raise DatasetError(f"outcome {name!r} has more than one scale: {', '.join(scales)}")
     scale = scales[0] if scales else ""
     return Cells(outcome=name, axes=axes, judges=tuple(judges), values=values, scale=scale)
 
@@ -189,7 +189,7 @@ def _with_composites(
     made = dict(outcomes)
     for name in composites:
         if name in outcomes:
-            raise PlanFault(f"composite {name!r} has the name of an outcome")
+            raise PlanError(f"composite {name!r} has the name of an outcome")
         _compose(name, made, composites, ())
     return made
 
@@ -203,10 +203,10 @@ def _compose(
     if name in made:
         return made[name]
     if name in above:
-        raise PlanFault(f"composite {name!r} contains itself: {' > '.join([*above, name])}")
+        raise PlanError(f"composite {name!r} contains itself: {' > '.join([*above, name])}")
     if not composites.get(name):
         whole = f"composite {above[-1]!r}" if above else f"composite {name!r}"
-        raise PlanFault(f"{whole} has no such part: {name!r}; there are {', '.join(sorted(made))}")
+        raise PlanError(f"{whole} has no such part: {name!r}; there are {', '.join(sorted(made))}")
     parts = [_compose(part, made, composites, (*above, name)) for part in composites[name]]
     made[name] = composite(name, parts)
     return made[name]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from orglab.results.statistics.data.cells import Axes
-from orglab.results.statistics.errors import TableFault
+from orglab.results.statistics.errors import DatasetError
 
 __all__ = ["RUN_COLUMNS", "SCORE_COLUMNS", "codes", "read_runs", "read_scores"]
 
@@ -31,7 +31,7 @@ def read_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     A value that is not finite is missing. A row written twice is dropped once its value agrees.
 
     Raises:
-        TableFault: A column is missing; a value is no number; a cell has two different values.
+        DatasetError: A column is missing; a value is no number; a cell has two different values.
     """
     _need(scores, ("arm", "unit", "outcome", "value"), "scores")
     table = pd.DataFrame(
@@ -42,7 +42,7 @@ def read_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     kept = table.drop_duplicates([*_CELL, "value"])
     twice = kept[kept.duplicated(_CELL, keep=False)]
     if len(twice):
-        raise TableFault(f"written twice with different values: {_cell(twice)}")
+        raise DatasetError(f"written twice with different values: {_cell(twice)}")
     return kept[list(SCORE_COLUMNS)].reset_index(drop=True), len(table) - len(kept)
 
 
@@ -57,7 +57,7 @@ def read_runs(runs: pd.DataFrame | None, scores: pd.DataFrame) -> pd.DataFrame:
     """The runs with all columns of ``RUN_COLUMNS``; made from the scores where there are none.
 
     Raises:
-        TableFault: A column is missing, or a run has two rows.
+        DatasetError: A column is missing, or a run has two rows.
     """
     if runs is None:
         made = scores[_RUN].drop_duplicates().reset_index(drop=True)
@@ -72,7 +72,7 @@ def read_runs(runs: pd.DataFrame | None, scores: pd.DataFrame) -> pd.DataFrame:
     twice = table[table.duplicated(_RUN, keep=False)]
     if len(twice):
         row = twice.iloc[0]
-        raise TableFault(
+        raise DatasetError(
             f"two rows for one run: arm {row['arm']}, unit {row['unit']}, replicate {row['replicate']}"
         )
     return table
@@ -100,7 +100,7 @@ def codes(table: pd.DataFrame, axes: Axes) -> Codes:
 def _need(table: pd.DataFrame, names: tuple[str, ...], what: str) -> None:
     absent = [name for name in names if name not in table.columns]
     if absent:
-        raise TableFault(f"the {what} have no column {', '.join(absent)}")
+        raise DatasetError(f"the {what} have no column {', '.join(absent)}")
 
 
 def _texts(table: pd.DataFrame, name: str) -> list[str]:
@@ -114,7 +114,7 @@ def _integers(table: pd.DataFrame) -> list[int]:
     if "replicate" not in table.columns:
         return [0] * len(table)
     if table["replicate"].isna().any():
-        raise TableFault("a row has no replicate")
+        raise DatasetError("a row has no replicate")
     return [int(value) for value in table["replicate"]]
 
 
@@ -122,5 +122,5 @@ def _numbers(column: pd.Series) -> npt.NDArray[np.float64]:
     try:
         values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        raise TableFault(f"a value is no number: {error}") from None
+        raise DatasetError(f"a value is no number: {error}") from None
     return np.where(np.isfinite(values), values, np.nan)

@@ -71,7 +71,7 @@ def dose_response(study: Study, plan: DosePlan, level: float = 0.95) -> Dose:
     """Spearman, and least squares with classical and with clustered errors.
 
     Raises:
-        PlanFault: An outcome, column or arm does not exist.
+        PlanError: An outcome, column or arm does not exist.
     """
     names = (plan.dose, *plan.covariates)
     sources = [study.cells(name) for name in (plan.outcome, *names)]

@@ -10,7 +10,7 @@ import pandas as pd
 from orglab.results.statistics.data.arrays import Floats, optional
 from orglab.results.statistics.data.cells import unit_means
 from orglab.results.statistics.data.dataset import Study, study_of
-from orglab.results.statistics.errors import TableFault
+from orglab.results.statistics.errors import DatasetError
 from orglab.results.statistics.plan import DraftsPlan
 from orglab.results.statistics.tests.paired import PairedTest, Wins, differences, paired_t, wins
 from orglab.results.statistics.tests.wilcoxon import SignedRanks, wilcoxon
@@ -68,12 +68,12 @@ def draft_rows(
     A run with one draft only is in no ``second`` row: those are the runs in which the role revised.
 
     Raises:
-        TableFault: The table of drafts lacks a column or contradicts itself.
-        PlanFault: The report of ``against`` has no such measure.
+        DatasetError: The table of drafts lacks a column or contradicts itself.
+        PlanError: The report of ``against`` has no such measure.
     """
     absent = [n for n in DRAFT_COLUMNS if n != "replicate" and n not in drafts.columns]
     if absent:
-        raise TableFault(f"the drafts have no column {', '.join(absent)}")
+        raise DatasetError(f"the drafts have no column {', '.join(absent)}")
     own = drafts[drafts["role"] == plan.role]
     rows: list[DraftRow] = []
     for measure in plan.measures:

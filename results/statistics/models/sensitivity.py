@@ -55,7 +55,7 @@ def adjusted_effects(
     """The effect with each covariate partialled out, then with all where there are several.
 
     Raises:
-        PlanFault: An outcome, covariate or arm does not exist.
+        PlanError: An outcome, covariate or arm does not exist.
     """
     sets = [(name,) for name in plan.covariates]
     if len(sets) > 1:
@@ -99,7 +99,7 @@ def mixed_effect(
     cross the units: as a random component, or as fixed effects where the table is too large for it.
 
     Raises:
-        PlanFault: No such outcome or arm.
+        PlanError: No such outcome or arm.
     """
     cells = study.cells(outcome)
     values, arm, unit, judge = _long(cells, contrast)

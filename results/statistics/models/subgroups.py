@@ -14,7 +14,7 @@ from orglab.results.statistics.data.arrays import Flags, Floats, largest
 from orglab.results.statistics.data.dataset import Study
 from orglab.results.statistics.data.pairing import pair
 from orglab.results.statistics.effects import Effect, effect
-from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.errors import PlanError
 from orglab.results.statistics.plan import AnalysisPlan, Contrast, SubsetPlan
 from orglab.results.statistics.row_filter import condition
 from orglab.results.statistics.tests.paired import differences
@@ -88,10 +88,10 @@ def subset(study: Study, plan: AnalysisPlan, name: str, asked: SubsetPlan) -> Su
     """The primary outcomes over the pairs whose run under ``asked.arm`` meets the condition.
 
     Raises:
-        PlanFault: The condition cannot be read, or a column or the arm does not exist.
+        PlanError: The condition cannot be read, or a column or the arm does not exist.
     """
     if asked.arm not in study.axes.arms:
-        raise PlanFault(f"subset {name!r}: no arm {asked.arm!r}")
+        raise PlanError(f"subset {name!r}: no arm {asked.arm!r}")
     meets = condition(asked.where)
     found = {(r["unit"], r["replicate"]): meets(r) for r in study.rows(asked.arm)}
     keep = np.array(
@@ -117,11 +117,11 @@ def split(study: Study, plan: AnalysisPlan, column: str, outcome: str, contrast:
     """One effect by the values of a column of the runs (a drawn model, a property of the unit).
 
     Raises:
-        PlanFault: No such column.
+        PlanError: No such column.
     """
     if column not in study.runs.columns:
         known = ", ".join(str(name) for name in study.runs.columns)
-        raise PlanFault(f"by: no column {column!r} in the runs; there are {known}")
+        raise PlanError(f"by: no column {column!r} in the runs; there are {known}")
     values = _values(study, column, contrast)
     levels, groups = [], []
     cells = study.cells(outcome)

@@ -25,7 +25,7 @@ def checked(folder: Path, text: str) -> Checked:
 
 def places(found: Checked) -> list[tuple[int, str]]:
     """Line and what is wrong of each fault."""
-    return [(fault.line, fault.problem.wrong) for fault in found.faults]
+    return [(issue.line, issue.problem.wrong) for issue in found.issues]
 
 
 def test_a_sound_file_gives_a_team(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ links:
 output: writer
 """,
     )
-    assert found.faults == ()
+    assert found.issues == ()
     assert found.team is not None
     assert found.team.order == ("writer", "critic")
     assert found.team.topology is found.loaded.topology
@@ -114,14 +114,14 @@ output: critic
 def test_no_text_makes_it_raise(tmp_path: Path, text: str) -> None:
     """There are faults and no team."""
     found = checked(tmp_path, text)
-    assert found.faults
+    assert found.issues
     assert found.team is None
 
 
 def test_a_missing_file_is_a_fault(tmp_path: Path) -> None:
     """Not an exception."""
     found = check_file(tmp_path / "none.yaml")
-    assert len(found.faults) == 1
+    assert len(found.issues) == 1
     assert found.team is None
 
 
@@ -145,13 +145,13 @@ models: {m: {provider: simulated, price: {input: 1, output: 2}}}
 roles: {writer: {system: Write., limits: {LIMIT: 5}}}
 output: writer
 """
-    for limit, faulty in (("output_tokens", False), ("tool_calls", True)):
+    for limit, invalid in (("output_tokens", False), ("tool_calls", True)):
         path = tmp_path / "team.yaml"
         head = HEAD.replace("models: {m: {provider: simulated}}\n", "")
         path.write_text(head + text.replace("LIMIT", limit), "utf-8")
-        faults = check_file(path).faults
-        assert [fault.line for fault in faults] == [6] * faulty
-    words = str(faults[0])
+        issues = check_file(path).issues
+        assert [issue.line for issue in issues] == [6] * invalid
+    words = str(issues[0])
     assert "has no `params.max_output_tokens`" in words
     assert "add `params.max_output_tokens` to `m` (or `limits.output_tokens` to `writer`)" in words
 

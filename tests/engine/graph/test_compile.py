@@ -240,7 +240,7 @@ def test_a_mere_reviewer_has_no_answer(build: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    "cure",
+    "hint",
     [
         {"roles": {"b": {}, "c": {"sees": ("task", "role:b")}}},
         {"roles": {"b": {}, "c": {"sees": ("task", "blackboard")}}},
@@ -248,12 +248,12 @@ def test_a_mere_reviewer_has_no_answer(build: Build) -> None:
         {"output": ("b", "c")},
     ],
 )
-def test_a_dead_end_is_refused_unless_someone_reads_it(build: Build, cure: dict[str, Any]) -> None:
+def test_a_dead_end_is_refused_unless_someone_reads_it(build: Build, hint: dict[str, Any]) -> None:
     """By name, by the blackboard, as the latest, or as the answer."""
     problem = only(build("a > b", "a > c", output="c"))
     assert problem.path == ("roles", "b")
     assert "nothing uses what `b` writes" in problem.wrong
-    team(build("a > b", "a > c", **{"output": "c", **cure}))
+    team(build("a > b", "a > c", **{"output": "c", **hint}))
 
 
 def test_a_reviewed_critic_is_no_dead_end(build: Build) -> None:
@@ -267,7 +267,7 @@ def test_names_that_are_nobody_are_told_with_the_nearest(build: Build) -> None:
     """Wherever a role is named."""
     topology = build("writr > critic", "boss => critc cap 1", without=("writr", "critc"))
     topology = replace(topology, start=("critic", "bos"), output=("crtic",))
-    found = {problem.path: problem.cure for problem in problems(topology)}
+    found = {problem.path: problem.hint for problem in problems(topology)}
     assert found["links", 1, "to"] == found["output",] == "did you mean `critic`?"
     assert found["start", 1] == "did you mean `boss`?"
     assert ("links", 0, "from") in found
@@ -330,16 +330,16 @@ def test_limits_of_roles_bound_replies_too(build: Build) -> None:
     """Where every role that uses a model has ``output_tokens``, the model needs none."""
     model = Model(alias="m", provider="x", price=Price(input=1.0, output=2.0))
     bound, endless = RoleLimits(output_tokens=9), RoleLimits()
-    for limits, faulty in ((bound, False), (endless, True)):
+    for limits, invalid in ((bound, False), (endless, True)):
         topology = build(
             roles={"a": {"model": "m", "limits": bound}, "b": {"model": "m", "limits": limits}},
             output=("a", "b"),
             models={"m": model},
         )
-        found = problems(replace(topology, limits=Limits(cost_usd=1.0))) if faulty else []
-        assert [problem.path for problem in found] == [("models", "m")] * faulty
-        assert unbounded_models(topology) == ["m"] * faulty
-    assert "(or `limits.output_tokens` to `b`)" in found[0].cure
+        found = problems(replace(topology, limits=Limits(cost_usd=1.0))) if invalid else []
+        assert [problem.path for problem in found] == [("models", "m")] * invalid
+        assert unbounded_models(topology) == ["m"] * invalid
+    assert "(or `limits.output_tokens` to `b`)" in found[0].hint
 
 
 def test_a_published_price_is_enough_for_a_money_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,11 +40,11 @@ def load_spec(tmp_path: Path) -> Load:
 
 
 @pytest.fixture
-def faults(load_spec: Load) -> Lines:
+def issues(load_spec: Load) -> Lines:
     """The faults of a spec, each as the line that is printed."""
 
     def lines(text: str, **options: Any) -> list[str]:
-        return [str(fault) for fault in load_spec(text, **options).faults]
+        return [str(issue) for issue in load_spec(text, **options).issues]
 
     return lines
 

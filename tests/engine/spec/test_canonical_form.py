@@ -41,7 +41,7 @@ x-remark: first
 def hash_of(load_spec: Load, text: str, **options: Any) -> str:
     """The hash of a sound spec."""
     loaded = load_spec(text, **options)
-    assert [str(fault) for fault in loaded.faults] == []
+    assert [str(issue) for issue in loaded.issues] == []
     assert loaded.topology is not None
     return loaded.topology.hash
 
@@ -237,11 +237,11 @@ def test_the_normal_form_is_a_document_with_the_same_normal_form(
 ) -> None:
     """Loading what was normalised changes nothing, however it is written."""
     first = loaded_from(document, tmp_path, flow=flow)
-    assert [str(fault) for fault in first.faults] == []
+    assert [str(issue) for issue in first.issues] == []
     assert first.normal is not None
     plain = {key: value for key, value in first.normal.items() if key != "files"}
     second = loaded_from(plain, tmp_path, flow=not flow)
-    assert [str(fault) for fault in second.faults] == []
+    assert [str(issue) for issue in second.issues] == []
     assert json.dumps(second.normal) == json.dumps(first.normal)
 
 

@@ -32,12 +32,12 @@ def expected(number: str) -> Any:
 
 def test_01_duplicate_keys() -> None:
     """Both duplicates are told in one go, each with both lines; a merge key makes none."""
-    found = case("01", "spec.yaml").faults
-    for fault, right in zip(found, expected("01")["spec.yaml"]["duplicates"], strict=True):
-        assert path_text(fault.problem.path) == right["path"]
-        assert all(str(line) in fault.problem.wrong for line in right["lines"])
+    found = case("01", "spec.yaml").issues
+    for issue, right in zip(found, expected("01")["spec.yaml"]["duplicates"], strict=True):
+        assert path_text(issue.problem.path) == right["path"]
+        assert all(str(line) in issue.problem.wrong for line in right["lines"])
     override = case("01", "ok-override.yaml")
-    assert not override.faults
+    assert not override.issues
     assert override.data["roles"]["critic"] == expected("01")["ok-override.yaml"]["critic"]
 
 
@@ -58,8 +58,8 @@ def test_02_norway(load_spec: Load) -> None:
         pools: {p: {members: [worker], replace: yes}}
         """
     )
-    (fault,) = loaded.faults
-    assert str(fault).endswith("pools.p.replace: got the text 'yes', write true")
+    (issue,) = loaded.issues
+    assert str(issue).endswith("pools.p.replace: got the text 'yes', write true")
     assert loaded.topology is not None
     assert list(loaded.topology.roles) == ["on", "no"]
 
@@ -69,9 +69,9 @@ def test_04_merge_keys() -> None:
     document = case("04", "spec.yaml")
     for name, right in expected("04")["right"].items():
         assert document.data["roles"][name] == right
-    (fault,) = document.faults
-    assert path_text(fault.problem.path) == "roles.three"
-    assert "[*first, *second]" in fault.problem.cure
+    (issue,) = document.issues
+    assert path_text(issue.problem.path) == "roles.three"
+    assert "[*first, *second]" in issue.problem.hint
 
 
 def test_05_alias_bomb() -> None:
@@ -80,12 +80,12 @@ def test_05_alias_bomb() -> None:
     bomb = case("05", "bomb.yaml")
     assert time.perf_counter() - begin < expected("05")["bomb.yaml"]["max_seconds"]
     assert not bomb.whole
-    assert "alias" in str(bomb.faults[0])
-    assert not case("05", "ok-anchors.yaml").faults
+    assert "alias" in str(bomb.issues[0])
+    assert not case("05", "ok-anchors.yaml").issues
     script = case_folder("05") / "make_large_ok.py"
     made = subprocess.run([sys.executable, script], check=True, capture_output=True)
     large = read_bytes(made.stdout, "large.yaml")
-    assert not large.faults
+    assert not large.issues
     assert len(large.data["roles"]) == 4000
 
 
@@ -98,14 +98,14 @@ def test_08_braces_in_prompts_reach_the_topology_byte_for_byte(load_spec: Load) 
     loaded = load_spec(
         f"inputs: {{topic: {{type: string}}}}\nroles: {{picker: {{prompt: {text}}}}}\noutput: picker\n"
     )
-    assert not loaded.faults
+    assert not loaded.issues
     assert loaded.topology is not None
     assert loaded.topology.roles["picker"].prompt == prompt
 
 
-def test_10_dangling_names(faults: Callable[..., list[str]]) -> None:
+def test_10_dangling_names(issues: Callable[..., list[str]]) -> None:
     """All five faults in one run, each with its path, place and a near name."""
-    found = faults(
+    found = issues(
         """\
         start: planer
         roles:
@@ -133,9 +133,9 @@ def test_10_dangling_names(faults: Callable[..., list[str]]) -> None:
     ]
 
 
-def test_11_unions_never_blame_the_wrong_branch(faults: Callable[..., list[str]]) -> None:
+def test_11_unions_never_blame_the_wrong_branch(issues: Callable[..., list[str]]) -> None:
     """The kind chooses the branch, then its own fault is told, one line each."""
-    found = faults(
+    found = issues(
         """\
         roles: {critic: {}, writer: {}, lead: {tools: critic}}
         links:

@@ -51,8 +51,8 @@ def topology(path: Path, overrides: Mapping[str, Any] | None = None) -> Topology
 )
 def test_a_wrong_fault_is_told(tmp_path: Path, model: str, role: str, told: str) -> None:
     """With the name that was meant, or what a rate is."""
-    (fault,) = orglab.check(spec(tmp_path, model, role))
-    assert told in str(fault)
+    (issue,) = orglab.check(spec(tmp_path, model, role))
+    assert told in str(issue)
 
 
 def test_faults_count_in_the_hash_and_no_faults_do_not(tmp_path: Path) -> None:

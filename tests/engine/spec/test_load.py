@@ -25,7 +25,7 @@ ROLES = "roles: {writer: {}, critic: {}}\noutput: writer\n"
 def test_a_sound_file_gives_a_topology_and_no_faults(load_spec: Load, tmp_path: Path) -> None:
     """Its name is the file's where it has none; its folder is where it lies."""
     loaded = load_spec(ROLES, name="insight.yaml")
-    assert (loaded.faults, loaded.partial, loaded.kind) == ([], False, "topology")
+    assert (loaded.issues, loaded.partial, loaded.kind) == ([], False, "topology")
     assert loaded.topology is not None
     assert loaded.topology.name == "insight"
     assert loaded.topology.folder == tmp_path.resolve()
@@ -33,9 +33,9 @@ def test_a_sound_file_gives_a_topology_and_no_faults(load_spec: Load, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["experiment", "sweep"])
-def test_other_kinds_are_told_apart(faults: Lines, kind: str) -> None:
+def test_other_kinds_are_told_apart(issues: Lines, kind: str) -> None:
     """The message says so in words."""
-    (line,) = faults(f"kind: {kind}\nversion: 1\nbase: x\n", head="")
+    (line,) = issues(f"kind: {kind}\nversion: 1\nbase: x\n", head="")
     assert line == f"spec.yaml:1:7 kind: this is of kind {kind}, and a topology is wanted here"
 
 
@@ -48,26 +48,26 @@ def test_other_kinds_are_told_apart(faults: Lines, kind: str) -> None:
         ("kind: topology\nversion: 2\n", "spec.yaml:2:10 version: the number 1 is wanted, got the number 2"),
     ],
 )  # fmt: skip
-def test_a_wrong_head_is_told(faults: Lines, head: str, line: str) -> None:
+def test_a_wrong_head_is_told(issues: Lines, head: str, line: str) -> None:
     """Kind and version come first, and do not hide the rest."""
-    found = faults("models: {worker: {provider: simulated}}\n" + ROLES + "nam: x\n", head=head)
+    found = issues("models: {worker: {provider: simulated}}\n" + ROLES + "nam: x\n", head=head)
     assert line in found
     assert any("unknown key nam;" in other for other in found)
 
 
-def test_a_catalogue_is_no_topology(faults: Lines) -> None:
+def test_a_catalogue_is_no_topology(issues: Lines) -> None:
     """Checking a catalogue by mistake tells what it is for."""
-    (line,) = faults("default: {provider: simulated}\n", head="", name="local.yaml")
+    (line,) = issues("default: {provider: simulated}\n", head="", name="local.yaml")
     assert "a catalogue of models" in line
     assert "`--models local.yaml`" in line
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """A missing file is a fault, no exception."""
-    (fault,) = load(tmp_path / "none.yaml", shown_as="none.yaml").faults
-    assert str(fault) == "none.yaml: the file cannot be read: no such file or directory"
-    (fault,) = load(tmp_path, shown_as="folder").faults
-    assert "directory" in str(fault)
+    (issue,) = load(tmp_path / "none.yaml", shown_as="none.yaml").issues
+    assert str(issue) == "none.yaml: the file cannot be read: no such file or directory"
+    (issue,) = load(tmp_path, shown_as="folder").issues
+    assert "directory" in str(issue)
 
 
 def test_text_is_loaded_as_if_it_lay_in_a_folder(tmp_path: Path) -> None:
@@ -130,10 +130,10 @@ def test_problems_of_the_graph_are_located_in_the_document(load_spec: Load) -> N
         output: writer
         """
     )
-    fault = loaded.locate(Problem(path=("links", 0, "when"), wrong="no such field"))
-    assert str(fault) == "spec.yaml:7:53 links[1].when: no such field"
-    fault = loaded.locate(Problem(path=("roles", "critic"), wrong="unreachable", at_key=True))
-    assert (fault.line, fault.column) == (4, 21)
+    issue = loaded.locate(Problem(path=("links", 0, "when"), wrong="no such field"))
+    assert str(issue) == "spec.yaml:7:53 links[1].when: no such field"
+    issue = loaded.locate(Problem(path=("roles", "critic"), wrong="unreachable", at_key=True))
+    assert (issue.line, issue.column) == (4, 21)
 
 
 def test_no_team_is_built_where_none_is_left(load_spec: Load) -> None:
@@ -143,9 +143,9 @@ def test_no_team_is_built_where_none_is_left(load_spec: Load) -> None:
     assert load_spec("a: [\n").topology is None
 
 
-def test_reading_faults_do_not_hide_others(faults: Lines) -> None:
+def test_reading_faults_do_not_hide_others(issues: Lines) -> None:
     """Duplicate keys, tags and names are told together, in order of lines."""
-    found = faults("roles:\n  writer: {tools: [x]}\n  writer: {}\noutput: !a writr\n")
+    found = issues("roles:\n  writer: {tools: [x]}\n  writer: {}\noutput: !a writr\n")
     assert [line.split(" ")[0] for line in found] == [
         "spec.yaml:5:20",
         "spec.yaml:6:3",
@@ -154,10 +154,10 @@ def test_reading_faults_do_not_hide_others(faults: Lines) -> None:
     ]
 
 
-def test_faults_are_in_order_with_this_file_first(faults: Lines) -> None:
+def test_faults_are_in_order_with_this_file_first(issues: Lines) -> None:
     """Then the others, each by line."""
     base = "kind: topology\nversion: 1\nroles: {a: {tols: []}}\noutput: b\n"
-    found = faults(
+    found = issues(
         "extends: base.yaml\nnam: x\nroles: {c: {tols: []}}\n",
         files={"base.yaml": base},
     )
@@ -217,9 +217,9 @@ def test_no_document_crashes_the_loader(
     """Whatever stands where: faults that can be printed, or a topology."""
     text = json.dumps({"kind": "topology", "version": 1, **document})
     loaded = load_text(text, tmp_path, "junk.yaml", overrides=overrides)
-    assert loaded.faults or loaded.topology is not None
-    assert all("\n" not in str(fault) for fault in loaded.faults)
-    assert loaded.partial == bool(loaded.faults and loaded.topology)
+    assert loaded.issues or loaded.topology is not None
+    assert all("\n" not in str(issue) for issue in loaded.issues)
+    assert loaded.partial == bool(loaded.issues and loaded.topology)
 
 
 REPLACEMENTS: tuple[Any, ...] = (
@@ -261,7 +261,7 @@ def test_no_mistake_in_a_whole_document_crashes_the_loader(
     """Whatever an author does to a document with every field: faults in lines, or a topology."""
     document = mutated(read_text(everything, "x").data, random.Random(seed))
     loaded = load_text(json.dumps(document), tmp_path, "junk.yaml")
-    assert loaded.faults or loaded.topology is not None
-    assert all("\n" not in str(fault) for fault in loaded.faults)
-    assert all(fault.line > 0 for fault in loaded.faults)
-    assert loaded.partial == bool(loaded.faults and loaded.topology)
+    assert loaded.issues or loaded.topology is not None
+    assert all("\n" not in str(issue) for issue in loaded.issues)
+    assert all(issue.line > 0 for issue in loaded.issues)
+    assert loaded.partial == bool(loaded.issues and loaded.topology)

@@ -26,7 +26,7 @@ def providers(folder: Path, catalogue: str) -> dict[str, str]:
     (folder / "team.yaml").write_text(SPEC, encoding="utf-8")
     (folder / "models.yaml").write_text(catalogue, encoding="utf-8")
     loaded = load(folder / "team.yaml", models=folder / "models.yaml")
-    assert loaded.faults == []
+    assert loaded.issues == []
     assert loaded.topology is not None
     return {alias: model.provider for alias, model in loaded.topology.models.items()}
 

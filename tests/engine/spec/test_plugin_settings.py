@@ -120,9 +120,9 @@ def texts(lines: list[str]) -> list[str]:
          ["tools.t.with.file: ../a.csv: the file lies outside the spec's folder"]),
     ],
 )  # fmt: skip
-def test_settings_of_tools(faults: Lines, tool: str, lines: list[str]) -> None:
+def test_settings_of_tools(issues: Lines, tool: str, lines: list[str]) -> None:
     """Names, types, required ones and files are checked; templates are left for the run."""
-    found = faults(f"{ROLES}tools: {{t: {tool}}}\n", head=HEAD, files={"a.csv": "x\n1\n"})
+    found = issues(f"{ROLES}tools: {{t: {tool}}}\n", head=HEAD, files={"a.csv": "x\n1\n"})
     assert sorted(texts(found)) == sorted(lines)
 
 
@@ -141,9 +141,9 @@ def test_settings_of_tools(faults: Lines, tool: str, lines: list[str]) -> None:
         ("{whole: 3}", ["evaluators[0].whole: `whole` takes no argument; write `whole` alone"]),
     ],
 )  # fmt: skip
-def test_arguments_of_evaluators(faults: Lines, item: str, lines: list[str]) -> None:
+def test_arguments_of_evaluators(issues: Lines, item: str, lines: list[str]) -> None:
     """The three short forms are read against the evaluator's own fields."""
-    assert texts(faults(f"{ROLES}evaluators: [{item}]\n", head=HEAD)) == lines
+    assert texts(issues(f"{ROLES}evaluators: [{item}]\n", head=HEAD)) == lines
 
 
 def test_short_forms_are_spread_out(load_spec: Load) -> None:
@@ -160,14 +160,14 @@ def test_short_forms_are_spread_out(load_spec: Load) -> None:
     ]
 
 
-def test_a_check_must_look_at_one_output(faults: Lines) -> None:
+def test_a_check_must_look_at_one_output(issues: Lines) -> None:
     """What measures whole runs cannot fire a link."""
     text = """
 roles: {writer: {}, critic: {}}
 output: writer
 links: [{kind: authority, from: critic, to: writer, cap: 1, trigger: {checks: [whole]}}]
 """
-    (line,) = texts(faults(text, head=HEAD))
+    (line,) = texts(issues(text, head=HEAD))
     assert line.startswith("links[0].trigger.checks[0]: `whole` measures whole runs")
 
 
@@ -182,10 +182,10 @@ links: [{kind: authority, from: critic, to: writer, cap: 1, trigger: {checks: [w
         ("{provider: echo, params: {temprature: 0}}", ["models.worker.params.temprature: `echo` takes no parameter `temprature`; did you mean `temperature`?"]),
     ],
 )  # fmt: skip
-def test_options_and_parameters_of_models(faults: Lines, model: str, lines: list[str]) -> None:
+def test_options_and_parameters_of_models(issues: Lines, model: str, lines: list[str]) -> None:
     """A provider that declares its options and parameters has them checked."""
     head = f"kind: topology\nversion: 1\nmodels: {{worker: {model}}}\n"
-    assert texts(faults(ROLES, head=head)) == lines
+    assert texts(issues(ROLES, head=head)) == lines
 
 
 def test_data_files_are_hashed_and_relative_to_the_spec(load_spec: Load, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_data_files_are_hashed_and_relative_to_the_spec(load_spec: Load, tmp_pat
         head="",
         files={"parts/base.yaml": base, "parts/a.csv": "x\n1\n"},
     )
-    assert loaded.faults == []
+    assert loaded.issues == []
     assert loaded.normal is not None
     assert loaded.normal["tools"]["t"]["with"]["file"] == "parts/a.csv"
     assert list(loaded.normal["files"]) == ["parts/a.csv"]

@@ -12,7 +12,7 @@ import pytest
 from case_files import case_folder
 
 from orglab.results.statistics.analysis import Analysis, analyse
-from orglab.results.statistics.errors import PlanFault, TableFault
+from orglab.results.statistics.errors import DatasetError, PlanError
 from orglab.results.statistics.plain_data import plain_data
 from orglab.results.statistics.plan import (
     AnalysisPlan,
@@ -338,14 +338,14 @@ def test_arms_that_drew_differently_are_left_out() -> None:
 )
 def test_what_the_tables_do_not_hold(change: dict[str, Any], match: str) -> None:
     """A plan that names what there is not is refused by that name."""
-    with pytest.raises(PlanFault, match=match):
+    with pytest.raises(PlanError, match=match):
         analyse(simple({"a": [1.0, 2.0], "b": [0.0, 0.0]}), replace(PLAN, **change))
 
 
 def test_drafts_without_columns() -> None:
     """A table of drafts without its columns is refused."""
     plan = replace(PLAN, drafts=(DraftsPlan(role="w", measures=("o",)),))
-    with pytest.raises(TableFault, match="drafts have no column visit"):
+    with pytest.raises(DatasetError, match="drafts have no column visit"):
         analyse(
             simple({"a": [1.0, 2.0], "b": [0.0, 0.0]}),
             plan,

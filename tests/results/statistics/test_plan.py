@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.errors import PlanError
 from orglab.results.statistics.plan import Contrast, plan_of
 
 WHOLE: dict[str, Any] = {
@@ -74,5 +74,5 @@ def test_least_plan() -> None:
 )
 def test_wrong_plans_are_refused(change: dict[str, Any], match: str) -> None:
     """Unknown keys and values are refused by name."""
-    with pytest.raises(PlanFault, match=match):
+    with pytest.raises(PlanError, match=match):
         plan_of(WHOLE | change)

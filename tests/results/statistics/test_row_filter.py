@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.errors import PlanError
 from orglab.results.statistics.row_filter import condition
 
 ROW: dict[str, Any] = {
@@ -71,7 +71,7 @@ def test_conditions(text: str, expected: bool | None) -> None:
 )
 def test_what_cannot_be_read(text: str, match: str) -> None:
     """A wrong condition is refused, with what was expected."""
-    with pytest.raises(PlanFault, match=match):
+    with pytest.raises(PlanError, match=match):
         condition(text)
 
 
@@ -85,12 +85,12 @@ def test_what_cannot_be_read(text: str, match: str) -> None:
 )
 def test_what_does_not_fit_the_row(text: str, match: str) -> None:
     """Unknown columns and kinds that cannot be compared are refused."""
-    with pytest.raises(PlanFault, match=match):
+    with pytest.raises(PlanError, match=match):
         condition(text)(ROW)
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """No text does anything but be read or be refused."""
-    with contextlib.suppress(PlanFault):
+    with contextlib.suppress(PlanError):
         assert callable(condition(text))

@@ -84,8 +84,8 @@ async def connected(address: Address) -> AsyncIterator[Client]:
             set_as_default=False,
             timeout=_CONNECT_SECONDS,
         )
-    except (OSError, TimeoutError, ValueError, TypeError) as fault:
-        raise ClusterError(f"no scheduler answers at {address.scheduler}: {fault}") from fault
+    except (OSError, TimeoutError, ValueError, TypeError) as error:
+        raise ClusterError(f"no scheduler answers at {address.scheduler}: {error}") from error
     try:
         yield client
     finally:

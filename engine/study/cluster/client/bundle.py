@@ -64,9 +64,9 @@ class Frozen:
             with path.open("rb") as file:
                 file.seek(at)
                 return file.read(CHUNK)
-        except OSError as fault:
-            words = f"{path.name} cannot be sent to workers: {fault.strerror}"
-            raise ClusterError(words) from fault
+        except OSError as error:
+            words = f"{path.name} cannot be sent to workers: {error.strerror}"
+            raise ClusterError(words) from error
 
 
 @dataclass(kw_only=True)
@@ -125,7 +125,7 @@ class FrozenArm:
 def _rendered(settings: JSON, unit: Unit) -> JSON:
     try:
         return rendered_settings(settings, unit.inputs)
-    except Exception:  # noqa: BLE001 - a template's fault is the run's, where it is told
+    except Exception:  # noqa: BLE001 - a template's issue is the run's, where it is told
         return None
 
 

@@ -34,10 +34,10 @@ async def listed(client: Client) -> list[str]:
     """
     try:
         about = await _scheduler(client).identity(n_workers=-1)
-    except (OSError, TimeoutError, AttributeError) as fault:
+    except (OSError, TimeoutError, AttributeError) as error:
         raise ClusterError(
-            f"the scheduler is gone ({fault}); every reply is kept: the same command goes on from here"
-        ) from fault
+            f"the scheduler is gone ({error}); every reply is kept: the same command goes on from here"
+        ) from error
     return list(about["workers"])
 
 
@@ -70,11 +70,11 @@ class DaskChannel:
         while True:
             try:
                 return loads_stored((await self._said(said)).decode())
-            except Exception as fault:
+            except Exception as error:
                 gone = self._address not in await listed(self._client)
                 if gone or loop.time() > ends:
-                    words = f"the worker {self._address} cannot be reached: {fault}"
-                    raise RunLost(words) from fault
+                    words = f"the worker {self._address} cannot be reached: {error}"
+                    raise RunLost(words) from error
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _said(self, said: bytes) -> bytes:

@@ -35,7 +35,7 @@ class Handed:
     ended: asyncio.Future[Ending] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
-    fault: Exception | None = None
+    issue: Exception | None = None
 
     def end(self, ending: Ending) -> None:
         """It ended at the worker."""

@@ -163,8 +163,8 @@ class Link:
         self._answers.append([number, value])
         self._ready.set()
 
-    def _refuse(self, number: int, fault: str, words: str) -> None:
-        self._answers.append([number, None, fault, words])
+    def _refuse(self, number: int, issue: str, words: str) -> None:
+        self._answers.append([number, None, issue, words])
         self._ready.set()
 
     def _later(
@@ -190,10 +190,10 @@ class Link:
             self._refuse(number, "journal", str(wrong))
         except (ValueError, TypeError) as wrong:
             self._refuse(number, "value", str(wrong))
-        except (StoreError, ClusterError, OSError) as fault:
+        except (StoreError, ClusterError, OSError) as error:
             if handed is not None:
-                handed.fault = handed.fault or fault
-            self._refuse(number, "store", str(fault))
+                handed.issue = handed.issue or error
+            self._refuse(number, "store", str(error))
         else:
             self._answer(number, value)
 
@@ -207,9 +207,9 @@ class Link:
             return None
         try:
             handed.gate.emit([event_of(event) for event in events])
-        except (StoreError, ValueError, TypeError) as fault:
-            handed.fault = handed.fault or fault
-            self._refuse(number, "store", str(fault))
+        except (StoreError, ValueError, TypeError) as error:
+            handed.issue = handed.issue or error
+            self._refuse(number, "store", str(error))
             return None
         return handed
 
@@ -250,8 +250,8 @@ class Link:
         """A run did not end: it was stopped (None), or something broke."""
         if handed := self._run(number, run, events):
             del self.runs[run]
-            if handed.fault is not None:
-                handed.fail(handed.fault)
+            if handed.issue is not None:
+                handed.fail(handed.issue)
             elif why is None:
                 handed.fail(Interrupted("stopped"))
             else:

@@ -87,7 +87,7 @@ class Crew:
     """
 
     def __init__(self, client: Client, study: Study, changed: Callable[[], None]) -> None:
-        self.fault: ClusterError | None = None
+        self.issue: ClusterError | None = None
         self.lost = 0
         self._came = False
         self._workerless = asyncio.get_running_loop().time()
@@ -140,20 +140,20 @@ class Crew:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (fault := task.exception()) is not None:
-            self._break(fault)
+        if not task.cancelled() and (issue := task.exception()) is not None:
+            self._break(issue)
 
-    def _break(self, fault: BaseException) -> None:
+    def _break(self, issue: BaseException) -> None:
         """Nothing goes on: whoever waits is told why."""
-        if not isinstance(fault, ClusterError):
-            fault = ClusterError(
-                f"the client of the cluster broke: {type(fault).__name__}: {fault}"
+        if not isinstance(issue, ClusterError):
+            issue = ClusterError(
+                f"the client of the cluster broke: {type(issue).__name__}: {issue}"
             )
-        self.fault = self.fault or fault
-        self._fail_queue(self.fault)
+        self.issue = self.issue or issue
+        self._fail_queue(self.issue)
         for member in self._members.values():
             for handed in list(member.link.runs.values()):
-                handed.fail(self.fault)
+                handed.fail(self.issue)
 
     def stop(self) -> None:
         """Lets no waiting run begin."""
@@ -214,11 +214,11 @@ class Crew:
                 said = await self._client.run(greet, token, self._about, workers=[address])
         except (OSError, TimeoutError):
             return  # it went, or is at something else; it is greeted again
-        except Exception as fault:  # Dask tells what it cannot find there as a plain one
+        except Exception as error:  # Dask tells what it cannot find there as a plain one
             raise ClusterError(
-                f"the worker {address} has no orglab like this one ({fault}): "
+                f"the worker {address} has no orglab like this one ({error}): "
                 f"pip install 'orglab[dask]=={self._versions['orglab']}' there"
-            ) from fault
+            ) from error
         found = differences(self._versions, loads_stored(said[address]), self._study.used)
         if found:
             raise ClusterError(
@@ -250,8 +250,8 @@ class Crew:
             Interrupted: It was stopped.
             ClusterError: Nothing goes on.
         """
-        if self.fault is not None:
-            raise self.fault
+        if self.issue is not None:
+            raise self.issue
         self._queue.append(handed)
         self._news.set()
         await asyncio.wait([handed.ended])

@@ -67,8 +67,8 @@ class Player:
             unit = await self._unit(form, plan)
         except SessionGone:
             raise
-        except Exception as fault:  # noqa: BLE001 - told at the client
-            await self._session.ask("left", run, [], f"{type(fault).__name__}: {fault}")
+        except Exception as error:  # noqa: BLE001 - told at the client
+            await self._session.ask("left", run, [], f"{type(error).__name__}: {error}")
             return
         gate = Gate(journal, lambda: bool(self._session.gone))
         try:
@@ -79,9 +79,9 @@ class Player:
         except SessionGone:
             await gate.settle()
             raise
-        except Exception as fault:  # noqa: BLE001 - told at the client, where it ends the study
+        except Exception as error:  # noqa: BLE001 - told at the client, where it ends the study
             await gate.settle()
-            words = f"{type(fault).__name__}: {fault}"
+            words = f"{type(error).__name__}: {error}"
             await self._session.ask("left", run, journal.events(), words)
         else:
             await self._session.ask("end", run, journal.events(), ending_form(ending))

@@ -116,12 +116,12 @@ class Session:
     def push(self, answers: Iterable[JSON]) -> None:
         """Hears answers: ``[number, value]``, or ``[number, None, fault, words]``."""
         self._listen()
-        for number, value, *fault in answers:
+        for number, value, *issue in answers:
             waiting = self._open.get(number)
             if waiting is None or waiting.done():
                 continue  # heard before
-            if fault:
-                waiting.set_exception(_FAULTS[fault[0]](fault[1]))
+            if issue:
+                waiting.set_exception(_FAULTS[issue[0]](issue[1]))
             else:
                 waiting.set_result(value)
 

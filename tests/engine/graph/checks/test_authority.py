@@ -73,16 +73,16 @@ def test_a_judgement_names_its_target_itself(build: Build) -> None:
 def test_a_target_that_is_nobody(build: Build) -> None:
     """Is told with the nearest name."""
     (problem,) = reviewed(build, target="writr", trigger=COIN)
-    assert problem.cure == "did you mean `writer`?"
+    assert problem.hint == "did you mean `writer`?"
 
 
 def test_a_check_looks_at_someone_whom_the_link_reviews(build: Build) -> None:
     """A role of another link, or nobody's name, is refused."""
     (problem,) = reviewed(build, trigger=checks("writer", "researcher"))
     assert problem.path == ("links", 2, "trigger", "checks", 1, "contains", "role")
-    assert problem.cure == "add `researcher` to the link's `to`"
+    assert problem.hint == "add `researcher` to the link's `to`"
     (problem,) = reviewed(build, trigger=checks("critc"))
-    assert problem.cure == "did you mean `critic`?"
+    assert problem.hint == "did you mean `critic`?"
 
 
 def test_an_evaluator_looks_at_a_role_that_there_is(build: Build) -> None:
@@ -93,7 +93,7 @@ def test_an_evaluator_looks_at_a_role_that_there_is(build: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trigger", "directive", "faulty"),
+    ("trigger", "directive", "invalid"),
     [
         (Trigger(), None, True),
         (Trigger(kind="checks", checks=(EvaluatorUse(use="x"),)), None, True),
@@ -104,11 +104,11 @@ def test_an_evaluator_looks_at_a_role_that_there_is(build: Build) -> None:
     ],
 )
 def test_a_superior_that_must_speak_needs_a_model(
-    build: Build, trigger: Trigger, directive: str | None, faulty: bool
+    build: Build, trigger: Trigger, directive: str | None, invalid: bool
 ) -> None:
     """Findings, a fixed directive and silence need none."""
     link = AuthorityLink(
         id="x", source="boss", targets=("a",), cap=1, trigger=trigger, directive=directive
     )
     _, found = compile_topology(build(link, roles={"a": {}, "boss": {"model": None}}, output="a"))
-    assert [problem.path for problem in found] == ([("links", 0, "from")] if faulty else [])
+    assert [problem.path for problem in found] == ([("links", 0, "from")] if invalid else [])

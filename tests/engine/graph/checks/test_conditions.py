@@ -58,19 +58,19 @@ def test_free_text_has_no_fields(build: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "expected", "cure"),
+    ("output", "expected", "hint"),
     [
         (OBJECT, "one of `v` or `n`", "add `verdict` to the `output` schema of `a`"),
         ({"properties": {"verdct": {}}}, "one of `verdct`", "did you mean `verdct`?"),
         ({}, "an object with fields", "add `verdict` to the `output` schema of `a`"),
     ],
 )
-def test_a_field_that_is_not_there(build: Build, output: Any, expected: str, cure: str) -> None:
+def test_a_field_that_is_not_there(build: Build, output: Any, expected: str, hint: str) -> None:
     """Is told with those that are."""
     (problem,) = conditional(build, {"verdict": ("ok",)}, output)
     assert problem.path == ("links", 0, "when", "verdict")
     assert problem.wrong == "the output of `a` has no field `verdict`"
-    assert (problem.expected, problem.cure) == (expected, cure)
+    assert (problem.expected, problem.hint) == (expected, hint)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_near_value_is_named(build: Build) -> None:
     """With all that the schema allows."""
     (problem,) = conditional(build, {"v": ("reddo",)}, OBJECT)
     assert problem.expected == "the schema allows `ok`, `redo` or `1`"
-    assert problem.cure == "did you mean `redo`?"
+    assert problem.hint == "did you mean `redo`?"
 
 
 def test_otherwise_needs_another_link(build: Build) -> None:

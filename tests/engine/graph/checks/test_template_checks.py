@@ -62,7 +62,7 @@ def test_what_sees_does_not_grant_is_refused(build: Build, name: str, grant: str
     problem = only(role(build, f"{{{{ {name} }}}}", sees=("nothing",)))
     assert problem.path == ("roles", "writer", "prompt")
     assert f"uses `{name}`, which writer does not see" in problem.wrong
-    assert grant.split(":")[0] in problem.cure
+    assert grant.split(":")[0] in problem.hint
     assert not list(template_problems(role(build, f"{{{{ {name} }}}}", sees=(grant,))))
 
 
@@ -71,16 +71,16 @@ def test_a_misspelt_input_is_told_with_the_nearest_name(build: Build) -> None:
     problem = only(build(roles={"writer": {"system": "On {{ topik }}."}}))
     assert problem.path == ("roles", "writer", "system")
     assert "`topik`" in problem.wrong
-    assert problem.cure == "did you mean `topic`?"
+    assert problem.hint == "did you mean `topic`?"
 
 
 def test_a_name_near_nothing_is_told_to_be_declared(build: Build) -> None:
     """The cure is an input of this name."""
-    assert only(role(build, "{{ zzz }}")).cure == "declare `zzz` under `inputs`"
+    assert only(role(build, "{{ zzz }}")).hint == "declare `zzz` under `inputs`"
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong", "cure"),
+    ("text", "wrong", "hint"),
     [
         ("{{ vars.persna }}", "vars.persna", "did you mean `persona`?"),
         ("{{ vars['zzz'] }}", "vars.zzz", "add `zzz` to the role's `vars`"),
@@ -93,19 +93,19 @@ def test_a_name_near_nothing_is_told_to_be_declared(build: Build) -> None:
         ("{{ draft }}", "`draft`", "only prompts of reviews have it"),
     ],
 )
-def test_attributes_are_looked_at(build: Build, text: str, wrong: str, cure: str) -> None:
+def test_attributes_are_looked_at(build: Build, text: str, wrong: str, hint: str) -> None:
     """Of vars, tools, outputs, the directive and entries."""
     sees = ("task", "latest", "role:critic")
     problem = only(role(build, text, sees=sees, tools=("describe",)))
     assert wrong in problem.wrong
-    assert problem.cure == cure
+    assert problem.hint == hint
 
 
 def test_a_broken_template_is_told_with_its_line(build: Build) -> None:
     """And how to write braces."""
     problem = only(role(build, "fine\n{{ topic"))
     assert problem.wrong.startswith("line 2 of the template:")
-    assert "{% raw %}" in problem.cure
+    assert "{% raw %}" in problem.hint
 
 
 def review(build: Build, prompt: str, **fields: Any) -> Topology:
@@ -133,7 +133,7 @@ def test_a_review_has_its_own_variables(build: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cure"),
+    ("text", "hint"),
     [
         ("{{ blackboard }}", "give the link `sees: blackboard`"),
         ("{{ inbox }}", "a review has `draft` and what its link `sees`"),
@@ -142,11 +142,11 @@ def test_a_review_has_its_own_variables(build: Build) -> None:
         ("{{ draft.tex }}", "did you mean `text`?"),
     ],
 )
-def test_a_review_reaches_only_what_its_link_sees(build: Build, text: str, cure: str) -> None:
+def test_a_review_reaches_only_what_its_link_sees(build: Build, text: str, hint: str) -> None:
     """The place is the phase's prompt."""
     problem = only(review(build, text))
     assert problem.path == ("links", 0, "review", 1, "prompt")
-    assert problem.cure == cure
+    assert problem.hint == hint
 
 
 def test_settings_reach_inputs_alone(build: Build) -> None:
@@ -173,7 +173,7 @@ def test_settings_reach_inputs_alone(build: Build) -> None:
         ("links", 0, "trigger", "checks", 0, "contains", "text"),
         ("evaluators", 0, "equals", "text"),
     }
-    assert found["evaluators", 0, "equals", "text"].cure == "settings reach the inputs alone"
+    assert found["evaluators", 0, "equals", "text"].hint == "settings reach the inputs alone"
 
 
 def test_an_overridden_template_may_use_what_any_role_has(build: Build) -> None:
@@ -244,8 +244,8 @@ links:
 output: writer
 """
     spec.write_text(text, encoding="utf-8")
-    faults = [str(fault) for fault in check_file(spec).faults]
-    assert any(":7:" in fault and "links[0].kind" in fault for fault in faults)
-    assert any(":8:" in fault and "links[1].review[0].prompt" in fault for fault in faults)
+    issues = [str(issue) for issue in check_file(spec).issues]
+    assert any(":7:" in issue and "links[0].kind" in issue for issue in issues)
+    assert any(":8:" in issue and "links[1].review[0].prompt" in issue for issue in issues)
     spec.write_text(text.replace("editor: {}", "editor: {sies: [task]}"), encoding="utf-8")
-    assert not any("blackboard" in str(fault) for fault in check_file(spec).faults)
+    assert not any("blackboard" in str(issue) for issue in check_file(spec).issues)

@@ -22,13 +22,13 @@ Lines = Callable[[str], list[str]]
 
 
 @pytest.fixture
-def faults(tmp_path: Path) -> Lines:
+def issues(tmp_path: Path) -> Lines:
     """The faults of a spec, each without its file and place."""
 
     def told(text: str) -> list[str]:
         file = tmp_path / "spec.yaml"
         file.write_text(HEAD + text, encoding="utf-8")
-        return [str(fault).partition(" ")[2] for fault in check_file(file).faults]
+        return [str(issue).partition(" ")[2] for issue in check_file(file).issues]
 
     return told
 
@@ -103,16 +103,16 @@ SENT_BACK = (
         ),
     ],
 )
-def test_votes(faults: Lines, text: str, line: str) -> None:
+def test_votes(issues: Lines, text: str, line: str) -> None:
     """Each fault says what is wrong and how to mend it."""
-    assert line in faults(text)
+    assert line in issues(text)
 
 
 @pytest.mark.parametrize("more", ["cap: 0", "cap: 1, trigger: {checks: [usage]}, target: a"])
-def test_a_vote_may_be_reviewed_where_nobody_sends_it_back(faults: Lines, more: str) -> None:
+def test_a_vote_may_be_reviewed_where_nobody_sends_it_back(issues: Lines, more: str) -> None:
     """An advisory link, or one that makes another act."""
     link = f", {{from: b, to: v, kind: authority, {more}}}".replace("usage", "{length: {max: 9}}")
-    assert faults(voting(f"{{output: {ANSWER}}}", more=link, roles=", b: {}")) == []
+    assert issues(voting(f"{{output: {ANSWER}}}", more=link, roles=", b: {}")) == []
 
 
 def handing(plan: str, copies: int = 3, more: str = "", field: str = "tasks") -> str:
@@ -179,12 +179,12 @@ def handing(plan: str, copies: int = 3, more: str = "", field: str = "tasks") ->
         ),
     ],
 )
-def test_items(faults: Lines, text: str, line: str) -> None:
+def test_items(issues: Lines, text: str, line: str) -> None:
     """Nothing is ever clipped: the schema bounds the list, or the spec is refused."""
-    assert line in faults(text)
+    assert line in issues(text)
 
 
-def test_a_bound_may_stand_anywhere_in_the_schema(faults: Lines) -> None:
+def test_a_bound_may_stand_anywhere_in_the_schema(issues: Lines) -> None:
     """Behind a reference, in every branch, in a part of all."""
     parts = (
         "{$ref: '#/$defs/l'}",
@@ -193,7 +193,7 @@ def test_a_bound_may_stand_anywhere_in_the_schema(faults: Lines) -> None:
     )
     for part in parts:
         schema = f"{{type: object, properties: {{tasks: {part}}}, $defs: {{l: {{type: array, maxItems: 2}}}}}}"
-        assert faults(handing(f"{{output: {schema}}}")) == [], part
+        assert issues(handing(f"{{output: {schema}}}")) == [], part
 
 
 TEAM = "{inputs: {topic: {type: string}, goal: {type: string}}, roles: {w: {}}, output: w}"
@@ -250,9 +250,9 @@ TEAM = "{inputs: {topic: {type: string}, goal: {type: string}}, roles: {w: {}}, 
         ("{team: spec.yaml}", "roles.lead.team: teams lie within each other in a circle: "),
     ],
 )
-def test_teams(faults: Lines, role: str, line: str) -> None:
+def test_teams(issues: Lines, role: str, line: str) -> None:
     """Each fault of a team is told with the role that is the team."""
-    found = faults(f"roles: {{lead: {role}}}\noutput: lead\n")
+    found = issues(f"roles: {{lead: {role}}}\noutput: lead\n")
     assert [one for one in found if one.startswith(line)], found
 
 
@@ -272,19 +272,19 @@ def test_the_bounds_of_a_team_multiply(tmp_path: Path) -> None:
     assert team.bounds.calls == 3 * 12 + 3 * 3
 
 
-def test_what_an_evaluator_may_name_of_a_team(faults: Lines) -> None:
+def test_what_an_evaluator_may_name_of_a_team(issues: Lines) -> None:
     """Its roles by both names."""
     team = "roles: {lead: {team: {roles: {w: {}}, output: w}}}\noutput: lead\n"
-    assert faults(f"{team}evaluators: [{{length: {{role: lead/w}}}}]\n") == []
-    (line,) = faults(f"{team}evaluators: [{{length: {{role: lead/x}}}}]\n")
+    assert issues(f"{team}evaluators: [{{length: {{role: lead/w}}}}]\n") == []
+    (line,) = issues(f"{team}evaluators: [{{length: {{role: lead/x}}}}]\n")
     assert line.startswith("evaluators[0].length.role: there is no role `lead/x`")
 
 
-def test_a_money_limit_looks_at_models_within(faults: Lines) -> None:
+def test_a_money_limit_looks_at_models_within(issues: Lines) -> None:
     """A hosted model of a team needs a price like any other."""
     model = "{h: {provider: openai, model: x, params: {max_output_tokens: 9}}}"
     team = f"{{models: {model}, roles: {{w: {{}}}}, output: w}}"
-    found = faults(f"roles: {{lead: {{team: {team}}}}}\noutput: lead\nlimits: {{cost_usd: 1}}\n")
+    found = issues(f"roles: {{lead: {{team: {team}}}}}\noutput: lead\nlimits: {{cost_usd: 1}}\n")
     assert any(
         "`limits.cost_usd` needs to know what a call of `lead/h` may cost" in one for one in found
     )

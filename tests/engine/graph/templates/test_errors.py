@@ -8,7 +8,7 @@ from orglab.engine.graph.templates.templates import references
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "message", "cure"),
+    ("text", "line", "message", "hint"),
     [
         ("a\n{% if x %}\nb", 2, "`{% if … %}` is not closed", "write `{% endif %}` where it ends"),
         ("{% if x %}{% for y in x %}{% endfor %}", 1, "`{% if … %}` is not", "write `{% endif %}`"),
@@ -23,10 +23,10 @@ from orglab.engine.graph.templates.templates import references
         ('{{"a": 1}}', 1, "expected token", "{% raw %}"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_and_how_to_mend_it(text: str, line: int, message: str, cure: str) -> None:
+def test_what_is_wrong_and_how_to_mend_it(text: str, line: int, message: str, hint: str) -> None:
     """The line of the mistake, what it is, and the cure."""
-    fault = references(text).error
-    assert fault is not None
-    assert fault.line == line
-    assert message in fault.message
-    assert cure in fault.cure
+    issue = references(text).error
+    assert issue is not None
+    assert issue.line == line
+    assert message in issue.message
+    assert hint in issue.hint

@@ -41,7 +41,7 @@ def extended(load_spec: Load) -> Callable[[str], Topology]:
             "kind: topology\nversion: 1\nextends: base.yaml\n" + text,
             head="", files={"base.yaml": BASE}, name="flat.yaml",
         )  # fmt: skip
-        assert [str(fault) for fault in loaded.faults] == []
+        assert [str(issue) for issue in loaded.issues] == []
         assert loaded.topology is not None
         return loaded.topology
 
@@ -49,12 +49,12 @@ def extended(load_spec: Load) -> Callable[[str], Topology]:
 
 
 @pytest.fixture
-def told(faults: Lines) -> Callable[[str], list[str]]:
+def told(issues: Lines) -> Callable[[str], list[str]]:
     """The faults of a document that extends the base."""
 
     def lines(text: str) -> list[str]:
         head = "kind: topology\nversion: 1\nextends: base.yaml\n"
-        return faults(text, head=head, files={"base.yaml": BASE})
+        return issues(text, head=head, files={"base.yaml": BASE})
 
     return lines
 
@@ -132,7 +132,7 @@ def test_trigger_of_another_form_replaces_the_old_one(load_spec: Load) -> None:
         "extends: base.yaml\nlinks: {oversight: {trigger: {probability: 0.5}}}\n",
         head=HEAD, files={"base.yaml": base},
     )  # fmt: skip
-    assert loaded.faults == []
+    assert loaded.issues == []
     assert loaded.topology is not None
     link = loaded.topology.authority[0]
     assert (link.trigger.kind, link.trigger.probability) == ("coin", 0.5)
@@ -148,19 +148,19 @@ def test_chains_are_followed_and_texts_are_relative_to_their_file(load_spec: Loa
             "base.yaml": BASE, "a/p.md": "from a", "p.md": "from the top",
         },
     )  # fmt: skip
-    assert loaded.faults == []
+    assert loaded.issues == []
     assert loaded.topology is not None
     assert loaded.topology.roles["writer"].system == "from a"
     assert loaded.topology.roles["writer"].prompt == "from the top"
 
 
-def test_faults_are_told_where_they_were_written(told: Told, faults: Lines) -> None:
+def test_faults_are_told_where_they_were_written(told: Told, issues: Lines) -> None:
     """A fault of the base is located in the base, one of the extending file in it."""
     assert told("roles: {writer: {jion: any}}\n") == [
         "spec.yaml:4:18 roles.writer.jion: unknown key jion; did you mean `join`?"
     ]
     bad = BASE.replace("tools: [t]", "tools: [s]")
-    assert faults("extends: base.yaml\n", head=HEAD, files={"base.yaml": bad}) == [
+    assert issues("extends: base.yaml\n", head=HEAD, files={"base.yaml": bad}) == [
         "base.yaml:9:36 roles.writer.tools[0]: there is no tool `s`; there are: t"
     ]
 
@@ -178,9 +178,9 @@ def test_what_the_base_has_not_cannot_be_changed(told: Told, text: str, line: st
     assert line in told(text)
 
 
-def test_circles_are_named(faults: Lines) -> None:
+def test_circles_are_named(issues: Lines) -> None:
     """Documents that extend each other are told as the circle they make."""
-    (line,) = faults(
+    (line,) = issues(
         "extends: a.yaml\n", head=HEAD,
         files={"a.yaml": HEAD + "extends: b.yaml\n", "b.yaml": HEAD + "extends: a.yaml\n"},
     )  # fmt: skip
@@ -188,7 +188,7 @@ def test_circles_are_named(faults: Lines) -> None:
         line
         == "b.yaml:3:10 extends: documents extend each other in a circle: a.yaml > b.yaml > a.yaml"
     )
-    (line,) = faults("extends: spec.yaml\n", head=HEAD)
+    (line,) = issues("extends: spec.yaml\n", head=HEAD)
     assert "circle: spec.yaml > spec.yaml" in line
 
 
@@ -202,32 +202,32 @@ def test_circles_are_named(faults: Lines) -> None:
     ],
 )
 def test_a_base_that_cannot_be_read_is_the_only_fault(
-    faults: Lines, base: str | None, words: str
+    issues: Lines, base: str | None, words: str
 ) -> None:
     """What would follow from a missing base is not told."""
     files = {} if base is None else {"base.yaml": base}
-    (line,) = faults("extends: base.yaml\nroles: {x: {tools: [y]}}\n", head=HEAD, files=files)
+    (line,) = issues("extends: base.yaml\nroles: {x: {tools: [y]}}\n", head=HEAD, files=files)
     assert words in line
 
 
-def test_a_base_outside_the_folder_is_refused(faults: Lines) -> None:
+def test_a_base_outside_the_folder_is_refused(issues: Lines) -> None:
     """`extends` is confined like any file."""
-    (line,) = faults("extends: ../base.yaml\n", head=HEAD)
+    (line,) = issues("extends: ../base.yaml\n", head=HEAD)
     assert "base.yaml: " in line
     assert "outside" in line or "no such file" in line
 
 
-def test_catalogues_of_a_document(load_spec: Load, faults: Lines) -> None:
+def test_catalogues_of_a_document(load_spec: Load, issues: Lines) -> None:
     """`models: {file: …}` is a bare map of models, or one under `models`."""
     text = "models: {file: m.yaml}\nroles: {w: {}}\noutput: w\n"
     for content in ("a: {provider: simulated}\n", "models: {a: {provider: simulated}}\n"):
         loaded = load_spec(text, head=HEAD, files={"m.yaml": content})
-        assert loaded.faults == []
+        assert loaded.issues == []
         assert loaded.topology is not None
         assert loaded.topology.roles["w"].model == "a"
-    assert faults(text, head=HEAD, files={"m.yaml": "a: {provder: simulated}\n"}) == [
+    assert issues(text, head=HEAD, files={"m.yaml": "a: {provder: simulated}\n"}) == [
         "m.yaml:1:5 models.a.provder: unknown key provder; did you mean `provider`?"
     ]
-    assert faults(text.replace("m.yaml", "n.yaml"), head=HEAD) == [
+    assert issues(text.replace("m.yaml", "n.yaml"), head=HEAD) == [
         "spec.yaml:3:16 models.file: n.yaml: there is no such file"
     ]

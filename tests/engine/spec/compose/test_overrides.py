@@ -28,7 +28,7 @@ output: critic
 def set_in(load_spec: Load, **overrides: Any) -> Topology:
     """The topology with values set by paths (``__`` for a dot)."""
     loaded = load_spec(TEXT, overrides={k.replace("__", "."): v for k, v in overrides.items()})
-    assert [str(fault) for fault in loaded.faults] == []
+    assert [str(issue) for issue in loaded.issues] == []
     assert loaded.topology is not None
     return loaded.topology
 
@@ -74,16 +74,16 @@ def test_null_removes_and_ids_by_default_work(load_spec: Load) -> None:
     ],
 )  # fmt: skip
 def test_faults_of_overrides_are_told_as_such(
-    faults: Lines, path: str, value: Any, line: str
+    issues: Lines, path: str, value: Any, line: str
 ) -> None:
     """A path that names nothing names the nearest; a wrong value is blamed on the option."""
-    assert line in faults(TEXT, overrides={path: value})
+    assert line in issues(TEXT, overrides={path: value})
 
 
-def test_lists_are_set_whole(faults: Lines) -> None:
+def test_lists_are_set_whole(issues: Lines) -> None:
     """There are no paths into lists."""
     text = TEXT.replace("model: worker}", "model: worker, sees: [task]}", 1)
-    (line,) = faults(text, overrides={"roles.writer.sees.0": "own"})
+    (line,) = issues(text, overrides={"roles.writer.sees.0": "own"})
     assert line == "--set roles.writer.sees.0: a list has no named parts; set the whole list"
 
 
@@ -102,7 +102,7 @@ def test_a_catalogue_swaps_the_models(load_spec: Load, tmp_path: Path) -> None:
     """An alias is looked up in the catalogue; `default` serves the others."""
     text = "default: {provider: llama, model: smollm2}\njudge: {provider: simulated}\n"
     loaded = load_spec(TEXT, models=catalogue(tmp_path, text))
-    assert loaded.faults == []
+    assert loaded.issues == []
     assert loaded.topology is not None
     models = loaded.topology.models
     assert {alias: model.provider for alias, model in models.items()} == {
@@ -111,10 +111,10 @@ def test_a_catalogue_swaps_the_models(load_spec: Load, tmp_path: Path) -> None:
     assert models["worker"].model == "smollm2"
 
 
-def test_an_alias_that_the_catalogue_lacks_is_told(faults: Lines, tmp_path: Path) -> None:
+def test_an_alias_that_the_catalogue_lacks_is_told(issues: Lines, tmp_path: Path) -> None:
     """Without `default`, every alias in use must be there; the cure says so."""
     path = catalogue(tmp_path, "wrker: {provider: simulated}\nother: {provider: simulated}\n")
-    first, _ = faults(TEXT, models=path)
+    first, _ = issues(TEXT, models=path)
     assert "there is no model `worker`; did you mean `wrker`?; add it to" in first
     assert "call one entry there `default`" in first
 
@@ -143,11 +143,11 @@ def test_overrides_reach_the_catalogue(load_spec: Load, tmp_path: Path) -> None:
     assert loaded.topology.models["worker"].params == {"temperature": 1}
 
 
-def test_faults_of_a_catalogue_are_told_in_it(faults: Lines, tmp_path: Path) -> None:
+def test_faults_of_a_catalogue_are_told_in_it(issues: Lines, tmp_path: Path) -> None:
     """Its faults have its file and line; one that cannot be read is a fault of its own."""
     path = catalogue(tmp_path, "default:\n  provider: simulated\n  max_concurency: 1\n")
-    assert any("local.yaml:3:3 models." in line for line in faults(TEXT, models=path))
-    (line,) = faults(TEXT, models=tmp_path / "none.yaml")
+    assert any("local.yaml:3:3 models." in line for line in issues(TEXT, models=path))
+    (line,) = issues(TEXT, models=tmp_path / "none.yaml")
     assert "cannot be read" in line
 
 
@@ -161,7 +161,7 @@ def test_files_of_a_catalogue_are_relative_to_it(load_spec: Load, tmp_path: Path
     (path.parent / "replies.jsonl").write_text("", "utf-8")
     (tmp_path / "w.gguf").write_text("", "utf-8")
     loaded = load_spec(TEXT, models=path)
-    assert loaded.faults == []
+    assert loaded.issues == []
     assert loaded.topology is not None
     assert loaded.topology.models["worker"].options == {"file": str(path.parent / "replies.jsonl")}
     assert loaded.topology.models["big"].options == {"file": str(tmp_path / "w.gguf")}

@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 def sound(loaded: Loaded) -> Any:
     """The topology of a document without faults."""
-    assert loaded.faults == []
+    assert loaded.issues == []
     return loaded.topology
 
 
@@ -82,9 +82,9 @@ def test_an_override_reaches_into_the_team(folder: Path) -> None:
     loaded = load(folder / "outer.yaml", overrides={path: 0})
     assert sound(loaded).roles["lead"].team.authority[0].cap == 0
     wrong = load(folder / "outer.yaml", overrides={"roles.lead.team.links.o.cap": 0})
-    (fault,) = wrong.faults
-    assert str(fault).startswith("--set roles.lead.team.links.o.cap ")
-    assert "there is no link `o`" in str(fault)
+    (issue,) = wrong.issues
+    assert str(issue).startswith("--set roles.lead.team.links.o.cap ")
+    assert "there is no link `o`" in str(issue)
 
 
 def test_a_team_without_models_has_those_around_it(folder: Path) -> None:
@@ -112,13 +112,13 @@ def test_a_catalogue_serves_the_models_of_a_team(folder: Path) -> None:
 def test_faults_of_a_team_stand_in_its_file(folder: Path) -> None:
     """With the role that is the team; those of models taken from outside are told once."""
     (folder / "teams/inner.yaml").write_text(INNER.replace("cap: 1", "cpa: 1"), encoding="utf-8")
-    lines = [str(fault) for fault in load(folder / "outer.yaml").faults]
+    lines = [str(issue) for issue in load(folder / "outer.yaml").issues]
     assert any(
         "teams/inner.yaml:6:68 roles.lead.team.links[0].cpa: unknown key" in x for x in lines
     )
     text = OUTER.replace("teams/inner.yaml", "{roles: {w: {}}, output: w}")
     broken = text.replace("provider: simulated", "provider: simlated")
-    assert len(load_text(broken, folder, "x.yaml").faults) == 1
+    assert len(load_text(broken, folder, "x.yaml").issues) == 1
 
 
 def test_a_document_that_extends_changes_a_team_in_its_place(folder: Path) -> None:
@@ -143,11 +143,11 @@ def test_teams_lie_in_each_other_only_so_deep(folder: Path, deep: int) -> None:
     team = "{roles: {w: {}}, output: w}"
     for _ in range(deep - 1):
         team = f"{{roles: {{w: {{team: {team}}}}}, output: w}}"
-    faults = load_text(OUTER.replace("teams/inner.yaml", team), folder, "x.yaml").faults
-    assert [str(fault) for fault in faults if "more than 5 deep" in str(fault)] == [
-        str(fault) for fault in faults
+    issues = load_text(OUTER.replace("teams/inner.yaml", team), folder, "x.yaml").issues
+    assert [str(issue) for issue in issues if "more than 5 deep" in str(issue)] == [
+        str(issue) for issue in issues
     ]
-    assert bool(faults) == (deep > 5)
+    assert bool(issues) == (deep > 5)
 
 
 def test_teams_do_not_multiply_without_bound(folder: Path) -> None:
@@ -157,5 +157,5 @@ def test_teams_do_not_multiply_without_bound(folder: Path) -> None:
         roles = ", ".join(f"r{n}: {{team: {Path(named).name}}}" for n in range(9))
         text = f"kind: topology\nversion: 1\nroles: {{{roles}}}\noutput: [r0]\n"
         (folder / f"teams/t{number}.yaml").write_text(text, encoding="utf-8")
-    faults = load(folder / "teams/t0.yaml").faults
-    assert any("more than 100 teams within one document" in str(fault) for fault in faults)
+    issues = load(folder / "teams/t0.yaml").issues
+    assert any("more than 100 teams within one document" in str(issue) for issue in issues)

@@ -20,7 +20,7 @@ Lines = Callable[..., list[str]]
 def told(schema: dict[str, Any]) -> list[str]:
     """The faults of a schema."""
     return [
-        f"{path_text(p.path)}: {'; '.join(t for t in (p.wrong, p.expected, p.cure) if t)}"
+        f"{path_text(p.path)}: {'; '.join(t for t in (p.wrong, p.expected, p.hint) if t)}"
         for p in schema_problems(schema, ())
     ]
 
@@ -121,9 +121,9 @@ def test_the_quick_look_knows_common_schemas() -> None:
     )  # fmt: skip
 
 
-def test_outputs_are_objects_and_inputs_are_schemas(faults: Lines) -> None:
+def test_outputs_are_objects_and_inputs_are_schemas(issues: Lines) -> None:
     """Both are checked where they stand in a spec."""
-    found = faults(
+    found = issues(
         """\
         inputs: {a: {type: strin, optional: true}, b: {type: file}}
         roles:

@@ -89,19 +89,19 @@ def test_text_is_utf8_of_bounded_size(root: Path, monkeypatch: pytest.MonkeyPatc
         read_confined_text(root / "a.md")
 
 
-def test_texts_together_are_bounded(faults: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_together_are_bounded(issues: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     """One large file named by many roles is refused once, before it is copied into each."""
     monkeypatch.setattr(inline, "TEXTS_LIMIT", 25)
     roles = ", ".join(f"r{i}: {{system: {{file: a.md}}}}" for i in range(9))
-    found = faults(f"roles: {{{roles}}}\noutput: r0\n", files={"a.md": "ten chars."})
+    found = issues(f"roles: {{{roles}}}\noutput: r0\n", files={"a.md": "ten chars."})
     assert len(found) == 1
     assert "add up to more than 25 characters" in found[0]
 
 
-def test_a_spec_cannot_read_outside_its_folder(faults: Lines, tmp_path: Path) -> None:
+def test_a_spec_cannot_read_outside_its_folder(issues: Lines, tmp_path: Path) -> None:
     """Each place that names a file is confined, and each fault has its place."""
     (tmp_path.parent / "secret.md").write_text("x", "utf-8")
-    found = faults(
+    found = issues(
         """\
         roles:
           writer: {system: {file: ../secret.md}, prompt: {file: /etc/passwd}}

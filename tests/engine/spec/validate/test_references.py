@@ -16,9 +16,9 @@ def texts(lines: list[str]) -> list[str]:
     return [line.split(" ", 1)[1] for line in lines]
 
 
-def test_a_sound_team_has_no_faults(faults: Lines) -> None:
+def test_a_sound_team_has_no_faults(issues: Lines) -> None:
     """The smallest team is one role and its model."""
-    assert faults("roles: {writer: {}}\noutput: writer\n") == []
+    assert issues("roles: {writer: {}}\noutput: writer\n") == []
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ def test_a_sound_team_has_no_faults(faults: Lines) -> None:
         ("roles: {writer: {tools: [t]}}\noutput: writer\ntool: {t: {use: count_words}}\n", "tool: unknown key tool; did you mean `tools`?"),
     ],
 )  # fmt: skip
-def test_nothing_follows_from_a_misspelt_section(faults: Lines, text: str, line: str) -> None:
+def test_nothing_follows_from_a_misspelt_section(issues: Lines, text: str, line: str) -> None:
     """Names in it are not told as missing."""
-    assert texts(faults(text)) == [line]
+    assert texts(issues(text)) == [line]
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_nothing_follows_from_a_misspelt_section(faults: Lines, text: str, line:
         ("inputs: {a: {type: number, format: file}}", "inputs.a: an input of `format: file` is the path of a file; write `type: string`"),
     ],
 )  # fmt: skip
-def test_dangling_names_and_taken_ones(faults: Lines, text: str, line: str) -> None:
+def test_dangling_names_and_taken_ones(issues: Lines, text: str, line: str) -> None:
     """Each is told with its path and the nearest name."""
-    assert texts(faults(ROLES + text)) == [line]
+    assert texts(issues(ROLES + text)) == [line]
 
 
 @pytest.mark.parametrize(
@@ -66,32 +66,32 @@ def test_dangling_names_and_taken_ones(faults: Lines, text: str, line: str) -> N
         ("{with: {topic: x}}", "roles.writer.with: `with` fills the inputs of a role's `team`, and this role is none; remove it"),
     ],
 )  # fmt: skip
-def test_what_a_role_names(faults: Lines, role: str, line: str) -> None:
+def test_what_a_role_names(issues: Lines, role: str, line: str) -> None:
     """Tools, models, pools and sights must be there."""
     text = f"roles: {{writer: {role}, critic: {{}}}}\noutput: writer\npools: {{q: {{members: [worker]}}}}\n"
-    assert texts(faults(text)) == [line]
+    assert texts(issues(text)) == [line]
 
 
-def test_a_role_needs_a_model_where_there_are_several(faults: Lines) -> None:
+def test_a_role_needs_a_model_where_there_are_several(issues: Lines) -> None:
     """With one model it may be left out; with none or several it may not."""
     two = (
         "kind: topology\nversion: 1\nmodels: {a: {provider: simulated}, b: {provider: simulated}}\n"
     )
-    assert texts(faults("roles: {writer: {}}\noutput: writer\n", head=two)) == [
+    assert texts(issues("roles: {writer: {}}\noutput: writer\n", head=two)) == [
         (
             "roles.writer.model: model is missing, and the document has 2 models; there are: a, b; "
             "write `model: a`, say"
         )
     ]
     none = "kind: topology\nversion: 1\n"
-    assert texts(faults("roles: {writer: {}}\noutput: writer\n", head=none)) == [
+    assert texts(issues("roles: {writer: {}}\noutput: writer\n", head=none)) == [
         "roles.writer.model: model is missing, and the document has no models; add `models`"
     ]
 
 
-def test_equal_links_and_equal_ids(faults: Lines) -> None:
+def test_equal_links_and_equal_ids(issues: Lines) -> None:
     """Links equal in every field are duplicates; the same id needs another id."""
-    found = faults(
+    found = issues(
         ROLES
         + """
 links:

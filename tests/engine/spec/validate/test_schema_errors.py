@@ -18,7 +18,7 @@ def told(text: str, name: str) -> list[str]:
     """The faults of one part of a document."""
     problems = shape_problems(read_text(dedent(text), "x").data, name)
     return [
-        f"{path_text(p.path)}: {'; '.join(t for t in (p.wrong, p.expected, p.cure) if t)}"
+        f"{path_text(p.path)}: {'; '.join(t for t in (p.wrong, p.expected, p.hint) if t)}"
         for p in problems
     ]
 
@@ -153,9 +153,9 @@ def test_other_parts(text: str, name: str, line: str) -> None:
     assert line in found
 
 
-def test_all_faults_come_in_one_go(faults: Lines) -> None:
+def test_all_faults_come_in_one_go(issues: Lines) -> None:
     """Schema faults, dangling names and plugin faults do not hide each other."""
-    found = faults(
+    found = issues(
         """\
         name: "../up"
         roles:

@@ -25,7 +25,7 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 def told(text: str) -> list[str]:
     """The faults of a text, each as a line."""
-    return [str(fault) for fault in read_text(text, "x.yaml").faults]
+    return [str(issue) for issue in read_text(text, "x.yaml").issues]
 
 
 def test_values_and_places() -> None:
@@ -145,7 +145,7 @@ def test_honest_anchors_and_many_plain_nodes_are_no_bomb() -> None:
     """Plain nodes are not counted, and neither is a common anchor a bomb."""
     roles = "".join(f"r{i}: {{<<: *v, prompt: Say {i}.}}\n" for i in range(4000))
     document = read_text(f"v: &v {{temperature: 0.3}}\n{roles}", "x")
-    assert not document.faults
+    assert not document.issues
     assert document.data["r3999"] == {"temperature": 0.3, "prompt": "Say 3999."}
 
 
@@ -161,7 +161,7 @@ def test_deep_nesting_is_refused_without_a_crash(nest: Callable[[int], str]) -> 
     """A hundred thousand levels give one message."""
     document = read_text(nest(100_000), "x")
     assert not document.whole
-    assert "nest" in str(document.faults[-1])
+    assert "nest" in str(document.issues[-1])
 
 
 def test_depth_through_aliases_is_counted() -> None:
@@ -218,10 +218,10 @@ def test_syntax_errors_have_a_place_and_a_cure(text: str, place: str, words: str
 
 def test_bytes_that_are_not_utf8_are_refused_with_their_place() -> None:
     """Latin-1 and UTF-16 are told apart from YAML errors; a byte order mark is fine."""
-    assert str(read_bytes(b"a: 1\nb\xe9: 2", "x").faults[0]) == (
+    assert str(read_bytes(b"a: 1\nb\xe9: 2", "x").issues[0]) == (
         "x:2:2: byte 0xe9 is not UTF-8; save the file as UTF-8"
     )
-    assert "UTF-16" in str(read_bytes("a: 1".encode("utf-16"), "x").faults[0])
+    assert "UTF-16" in str(read_bytes("a: 1".encode("utf-16"), "x").issues[0])
     assert read_bytes(b"\xef\xbb\xbfa: 1", "x").data == {"a": 1}
 
 
@@ -245,7 +245,7 @@ JSONS = st.recursive(
 def test_json_is_read_as_json(data: dict[str, Any]) -> None:
     """Any JSON map is a document with the same data: YAML 1.2 holds JSON."""
     document = read_text(json.dumps(data, allow_nan=False, ensure_ascii=False), "x")
-    assert [str(fault) for fault in document.faults] == []
+    assert [str(issue) for issue in document.issues] == []
     assert document.data == data
 
 
@@ -253,4 +253,4 @@ def test_json_is_read_as_json(data: dict[str, Any]) -> None:
 def test_no_text_crashes_the_reader(text: str) -> None:
     """Any text gives data or located faults."""
     document = read_text(text, "x")
-    assert document.faults or document.whole
+    assert document.issues or document.whole

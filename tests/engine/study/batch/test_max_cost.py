@@ -56,10 +56,10 @@ class Priced(Provider):
 
     free = False
 
-    def __init__(self, fault: Callable[[Request], bool] = lambda _: False) -> None:
+    def __init__(self, issue: Callable[[Request], bool] = lambda _: False) -> None:
         self.billed = 0.0
         self.asked: list[str] = []
-        self._fault = fault
+        self._issue = issue
 
     @classmethod
     def from_spec(cls, model: str, options: Any) -> Priced:
@@ -70,7 +70,7 @@ class Priced(Provider):
         await asyncio.sleep(0)
         draw = int(request.identity[:6], 16) / 16**6
         usage = TokenUsage(input=20 + int(draw * 60), output=int(draw * 50))
-        if self._fault(request):
+        if self._issue(request):
             raise Unavailable("the line went dead", cut=True)
         self.billed += (usage.input * 1.0 + usage.output * 10.0) / 1e6
         return Completion(text=f"by {request.labels.copy}", usage=usage)

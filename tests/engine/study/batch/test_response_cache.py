@@ -89,11 +89,11 @@ class Deterministic(Hosted):
 def load(tmp_path: Path) -> Callable[..., Experiment]:
     """Loads the experiment, with two arms or three."""
 
-    def loaded(*, third: bool = False, share: bool = False, faults: str = "") -> Experiment:
+    def loaded(*, third: bool = False, share: bool = False, issues: str = "") -> Experiment:
         text = EXPERIMENT.replace("SHARE", str(share).lower())
         text = text.replace("treatment:", THIRD + "treatment:") if third else text
         for name, content in {
-            "team.yaml": TEAM.replace("{system: You write.}", "{system: You write." + faults + "}"),
+            "team.yaml": TEAM.replace("{system: You write.}", "{system: You write." + issues + "}"),
             "units.csv": "id,topic\na,tea\nb,mud\n",
             "replies.jsonl": '{"role": "x", "reply": "x"}\n',
             "experiment.yaml": text,
@@ -290,7 +290,7 @@ def test_planted_faults_neither_take_nor_keep(
     """A role whose calls are to fail is not helped by replies of a study without faults."""
     run(load(), tmp_path / "runs/first", Hosted())
     model = Hosted()
-    run(load(faults=", faults: {malformed: 0.000001}"), tmp_path / "runs/second", model)
+    run(load(issues=", faults: {malformed: 0.000001}"), tmp_path / "runs/second", model)
     assert {request.labels.role for request in model.requests} >= {"writer"}
 
 

@@ -91,20 +91,20 @@ def load(tmp_path: Path) -> Load:
 class Model:
     """Answers by the identity of the call, and counts what it is asked."""
 
-    def __init__(self, faulty: Callable[[Request], Any] | None = None) -> None:
+    def __init__(self, invalid: Callable[[Request], Any] | None = None) -> None:
         self.requests: list[Request] = []
-        self.faulty = faulty or (lambda _: None)
+        self.invalid = invalid or (lambda _: None)
 
     async def __call__(self, request: Request) -> Any:
         """Answers, in whatever order."""
         self.requests.append(request)
         for _ in range(int(request.identity[0], 16) % 5):
             await asyncio.sleep(0)
-        fault = self.faulty(request)
-        if isinstance(fault, Exception):
-            raise fault
-        if fault is not None:
-            return fault
+        issue = self.invalid(request)
+        if isinstance(issue, Exception):
+            raise issue
+        if issue is not None:
+            return issue
         text = f"{request.labels.copy} {request.identity[:8]}"
         if request.schema is not None:
             actions = request.schema["properties"]["action"]["enum"]
@@ -249,7 +249,7 @@ def test_killed_half_way_it_goes_on(load: Load, tmp_path: Path, share: bool) -> 
                 if len(model.requests) > limit:
                     os._exit(9)
 
-            model.faulty = die
+            model.invalid = die
             run(experiment, tmp_path / "killed", model)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
@@ -382,13 +382,13 @@ def test_what_is_no_answer_is_never_shared(load: Load, tmp_path: Path, name: str
     """The first asking of the reader goes wrong: the other arm asks itself."""
     bad: set[str] = set()
 
-    def faulty(request: Request) -> Any:
+    def invalid(request: Request) -> Any:
         if request.labels.role != "reader" or request.labels.unit in bad:
             return None
         bad.add(request.labels.unit)
         return FAULTS[name]()
 
-    model = Model(faulty)
+    model = Model(invalid)
     run(load(units=2), tmp_path / "study", model)
     rows = query(
         tmp_path / "study",

@@ -65,8 +65,8 @@ def test_every_fault_is_told(topology: Topology, tmp_path: Path) -> None:
     file = written(tmp_path, "u.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(UnitError, match="topic: missing") as raised:
         read_units(file, topology)
-    assert [fault.split(":")[1].split(" ")[0] for fault in raised.value.faults] == list("1234")
-    assert "the id 'a' stands at u.jsonl:1 already" in raised.value.faults[3]
+    assert [issue.split(":")[1].split(" ")[0] for issue in raised.value.issues] == list("1234")
+    assert "the id 'a' stands at u.jsonl:1 already" in raised.value.issues[3]
 
 
 @pytest.mark.parametrize(

@@ -54,12 +54,12 @@ async def test_an_answer_that_comes_twice_is_heard_once() -> None:
 @pytest.mark.parametrize(
     ("fault", "kind"), [("stop", Interrupted), ("store", StoreError), ("gone", SessionGone)]
 )
-async def test_a_refusal_is_raised_where_it_was_asked(fault: str, kind: type[Exception]) -> None:
+async def test_a_refusal_is_raised_where_it_was_asked(issue: str, kind: type[Exception]) -> None:
     """What the client could not keep, the run does not act on."""
     session = Session(60)
     question = asyncio.create_task(session.ask("keep", 1))
     await asyncio.sleep(0)
-    session.push([[1, None, fault, "the disk is full"]])
+    session.push([[1, None, issue, "the disk is full"]])
     with pytest.raises(kind, match="the disk is full"):
         await question
 

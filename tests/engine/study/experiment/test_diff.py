@@ -95,7 +95,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def normal(text: str, folder: Path) -> Mapping[str, Any]:
     """The normal form of a sound team."""
     loaded = load_text(text, folder, "team.yaml")
-    assert [str(fault) for fault in loaded.faults] == []
+    assert [str(issue) for issue in loaded.issues] == []
     assert loaded.normal is not None
     return loaded.normal
 
@@ -186,7 +186,7 @@ def test_each_difference_has_its_path_and_its_class(name: str, folder: Path) -> 
     assert changed != TEAM
     loaded = load_text(changed, folder, "team.yaml")
     left = normal(TEAM, folder)
-    right = loaded.normal or pytest.fail("\n".join(map(str, loaded.faults)))
+    right = loaded.normal or pytest.fail("\n".join(map(str, loaded.issues)))
     assert told(differences(left, right)) == expected
     assert told(differences(right, left)) == expected
 

@@ -87,9 +87,9 @@ def folder(tmp_path: Path) -> Folder:
     return write
 
 
-def faults(path: Path) -> list[str]:
+def issues(path: Path) -> list[str]:
     """Every fault, as file:line and what follows, without the folder."""
-    return [str(fault).replace(f"{path.parent}/", "") for fault in check_experiment(path)]
+    return [str(issue).replace(f"{path.parent}/", "") for issue in check_experiment(path)]
 
 
 # --- what a document says ----------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_judges_are_known_before_anything_runs(folder: Folder) -> None:
     assert sorted(experiment.read) == ["panel.yaml"]
 
 
-# --- faults ------------------------------------------------------------------------------------
+# --- issues ------------------------------------------------------------------------------------
 
 FAULTY = """\
 kind: experiment
@@ -243,7 +243,7 @@ def test_every_fault_is_told_in_one_go_in_its_place(folder: Folder) -> None:
     broken = FREE.replace("to: writer", "to: writr")
     path = folder(**{"experiment.yaml": FAULTY, "broken.yaml": broken})
     (path.parent.parent / "out.yaml").write_text(FREE, encoding="utf-8")
-    found = faults(path)
+    found = issues(path)
     for place, words in [
         ("experiment.yaml:9:", "there is no link `oversite`; did you mean `oversight`?"),
         ("experiment.yaml:10:", "everything"),
@@ -337,7 +337,7 @@ def test_a_fault_has_its_line(folder: Folder, name: str) -> None:
     """One fault, where it stands, in words."""
     old, new, place, words = SMALL_FAULTS[name]
     assert old in EXPERIMENT
-    (found,) = faults(folder(**{"experiment.yaml": EXPERIMENT.replace(old, new, 1)}))
+    (found,) = issues(folder(**{"experiment.yaml": EXPERIMENT.replace(old, new, 1)}))
     assert found.startswith(place)
     assert words in found
 
@@ -369,7 +369,7 @@ def test_a_faulty_panel_is_told_before_anything_runs(
     files = {"experiment.yaml": text, "panel.yaml": PANEL.replace(old, new, 1)}
     path = folder(**files)
     (path.parent.parent / "rubric.yaml").write_text("criteria: {}\n", encoding="utf-8")
-    (found,) = faults(path)
+    (found,) = issues(path)
     assert found.startswith("experiment.yaml:11:")
     assert words in found
 
@@ -378,9 +378,9 @@ def test_an_arm_in_another_folder_cannot_share_evaluators_files(folder: Folder) 
     """It would look for them beside itself; without such files it may lie anywhere below."""
     inner = {"inner/free.yaml": FREE, "inner/replies.jsonl": "", "inner/panel.yaml": PANEL}
     text = EXPERIMENT.replace("free: free.yaml", "free: inner/free.yaml")
-    assert faults(folder(**{"experiment.yaml": text, **inner})) == []
+    assert issues(folder(**{"experiment.yaml": text, **inner})) == []
     text = text.replace("[usage,", "[{judge_panel: {file: panel.yaml}},")
-    found = faults(folder(**{"experiment.yaml": text, **inner}))
+    found = issues(folder(**{"experiment.yaml": text, **inner}))
     assert any("keep arms and experiment in one folder" in line for line in found)
 
 
@@ -390,14 +390,14 @@ def test_a_link_that_leads_out_is_refused(folder: Folder, tmp_path: Path) -> Non
     outside = tmp_path.parent / f"{tmp_path.name}-outside.yaml"
     outside.write_text(FREE, encoding="utf-8")
     (tmp_path / "link.yaml").symlink_to(outside)
-    (found,) = faults(path)
+    (found,) = issues(path)
     assert "outside" in found
 
 
 @pytest.mark.parametrize("text", ["", "[]", "kind: experiment", "kind: experiment\narms: {a: 3}\n"])
 def test_half_a_document_is_told_without_a_crash(folder: Folder, text: str) -> None:
     """Whatever is missing."""
-    assert faults(folder(**{"experiment.yaml": text}))
+    assert issues(folder(**{"experiment.yaml": text}))
     with pytest.raises(SpecError, match=r"experiment\.yaml"):
         load_experiment(folder(**{"experiment.yaml": text}))
 
@@ -417,10 +417,10 @@ def test_one_word_in_one_prompt_of_one_arm_is_refused_with_that_word(tmp_path: P
     (study / "flat.yaml").write_text(text + critic, encoding="utf-8")
     with pytest.raises(UndeclaredDifference, match="Sternly") as refused:
         guard(load_experiment(study / "experiment.yaml"))
-    (line, cure) = refused.value.lines
+    (line, hint) = refused.value.lines
     assert line.startswith("hierarchical and flat differ in roles.critic.system (prompts)")
     assert "oversight" not in line
-    assert "treatment" in cure
+    assert "treatment" in hint
 
 
 def test_the_guard_looks_at_every_contrast(folder: Folder) -> None:

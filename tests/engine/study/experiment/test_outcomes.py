@@ -13,7 +13,7 @@ def test_a_measure_that_stands_twice_needs_its_arguments() -> None:
     (told,) = outcome_problems({"primary": ["words"]}, {}, TWICE)
     assert told.path == ("analysis", "primary", 0)
     assert "`words` stands 2 times under `evaluators`" in told.wrong
-    assert told.cure == 'write `words (words {})` or `words (words {"role":"lead/writer"})`'
+    assert told.hint == 'write `words (words {})` or `words (words {"role":"lead/writer"})`'
     (told,) = outcome_problems({}, {"mix": ["hedges", "words@2"]}, TWICE)
     assert told.path == ("composites", "mix", 1)
 

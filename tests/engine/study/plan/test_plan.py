@@ -242,7 +242,7 @@ async def test_a_run_that_cannot_be_imagined_is_unknown(load: Load, tmp_path: Pa
     """The reason is told, and no figure stands for what was not seen."""
     team = load({'prompt: "{{ inbox }}"': 'prompt: "{{ (topic | list)[7:][0] + inbox }}"'})
     (arm,) = (await planned(tmp_path, team)).arms
-    assert arm.foretold.fault
+    assert arm.foretold.issue
     assert arm.foretold.writing.input is None
 
 

@@ -136,8 +136,8 @@ def test_a_zip_takes_first_with_first(write: Write) -> None:
     """Lists of unlike lengths are a fault."""
     text = "vary: {links.oversight.cap: [0, 2], roles.writer.vars.persona: [plain, bold]}\ndesign: zip\n"
     assert names(load_sweep(write(text))) == ["cap=0 persona=plain", "cap=2 persona=bold"]
-    (fault,) = check_sweep(write(text.replace("[plain, bold]", "[plain]")))
-    assert str(fault).endswith("1 values here, 2 under links.oversight.cap; make the lists alike, or write `design: grid`")  # fmt: skip
+    (issue,) = check_sweep(write(text.replace("[plain, bold]", "[plain]")))
+    assert str(issue).endswith("1 values here, 2 under links.oversight.cap; make the lists alike, or write `design: grid`")  # fmt: skip
 
 
 def test_random_draws_are_kept_when_more_are_drawn(write: Write) -> None:
@@ -160,8 +160,8 @@ def test_random_finds_every_combination_there_is(write: Write) -> None:
     """And asks for no more of them than there are."""
     text = "vary: {links.oversight.cap: [0, 1], roles.writer.vars.persona: [a, b]}\ndesign: {random: {n: %d}}\n"
     assert len(set(names(load_sweep(write(text % 4))))) == 4
-    (fault,) = check_sweep(write(text % 5))
-    assert "5 variants are to be drawn, and there are 4 in all; write `design: grid`" in str(fault)
+    (issue,) = check_sweep(write(text % 5))
+    assert "5 variants are to be drawn, and there are 4 in all; write `design: grid`" in str(issue)
 
 
 def test_a_latin_hypercube_spreads_every_factor_evenly(write: Write) -> None:
@@ -213,13 +213,13 @@ def test_over_an_experiment_a_path_is_applied_to_every_arm_that_has_it(write: Wr
 def test_an_experiment_brings_its_own_units(write: Write) -> None:
     """A sweep over it may not name any."""
     path = write(HEAD.replace("free.yaml", "right.yaml") + "vary: {limits.turns: [5]}\n")
-    (fault,) = check_sweep(path)
-    assert str(fault).endswith(
+    (issue,) = check_sweep(path)
+    assert str(issue).endswith(
         "units: the base is an experiment, which brings its own; leave it out"
     )
 
 
-# --- faults --------------------------------------------------------------------------------------
+# --- issues --------------------------------------------------------------------------------------
 
 
 def test_every_fault_is_told_in_one_go(write: Write) -> None:
@@ -235,7 +235,7 @@ design: {random: {n: 3, sed: 4}}
 evaluators: [usage, wrds]
 analysis: {reference: {links.oversight.cup: 1}}
 """)
-    lines = [str(fault).removeprefix(str(path)) for fault in check_sweep(path)]
+    lines = [str(issue).removeprefix(str(path)) for issue in check_sweep(path)]
     assert lines == [
         ":7:3 vary.links.oversigt.cap: there is no `oversigt` in `links`; did you mean `oversight`?",
         ":8:3 vary.roles.*.vars.persnoa: there is no `persnoa` in `roles.*.vars`; did you mean `persona`?",
@@ -256,7 +256,7 @@ vary:
   links.oversight.on_cap: [accept, fial]
   roles.writer.vars.persona: [a, b]
 """)
-    lines = [str(fault).removeprefix(str(path)) for fault in check_sweep(path)]
+    lines = [str(issue).removeprefix(str(path)) for issue in check_sweep(path)]
     assert lines == [
         ":7:28 vary.links.oversight.cap[1]: -2 is below the minimum 0; a whole number is wanted",
         ':7:50 vary.links.oversight.cap[2].value: a whole number is wanted, got the text "two"',
@@ -298,17 +298,17 @@ def test_paths_and_wildcards_reach_into_a_team_within(write: Write, tmp_path: Pa
     ]
     assert caps == [0, 1]
     whole = "vary: {roles.lead.team.links.oversight: [{kind: authority, cap: 0}]}"
-    found = [str(fault) for fault in check_sweep(write(f"{head}{whole}\n"))]
+    found = [str(issue) for issue in check_sweep(write(f"{head}{whole}\n"))]
     assert "vary.roles.lead.team.links.oversight[0]: from is missing" in found[0]
 
 
 def test_a_base_that_is_a_sweep_or_outside_is_refused(write: Write) -> None:
     """A base lies in the sweep's folder and is a topology or an experiment."""
     text = "kind: sweep\nversion: 1\nname: s\nbase: BASE\nvary: {limits.turns: [5]}\n"
-    (fault,) = check_sweep(write(text.replace("BASE", "sweep.yaml")))
-    assert "a sweep of a sweep" in str(fault)
-    (fault,) = check_sweep(write(text.replace("BASE", "../free.yaml")))
-    assert "../free.yaml" in str(fault)
+    (issue,) = check_sweep(write(text.replace("BASE", "sweep.yaml")))
+    assert "a sweep of a sweep" in str(issue)
+    (issue,) = check_sweep(write(text.replace("BASE", "../free.yaml")))
+    assert "../free.yaml" in str(issue)
 
 
 # --- running -------------------------------------------------------------------------------------

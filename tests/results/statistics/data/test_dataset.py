@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from orglab.results.statistics.data.cells import unit_means
 from orglab.results.statistics.data.dataset import Study, study_of
 from orglab.results.statistics.data.pairing import missing, pair
-from orglab.results.statistics.errors import PlanFault, TableFault
+from orglab.results.statistics.errors import DatasetError, PlanError
 from orglab.results.statistics.tests.paired import paired_t
 
 
@@ -81,19 +81,19 @@ def test_case_65() -> None:
 def test_duplicates_that_differ_are_refused() -> None:
     """A value written twice with two values is an error that names the cell and both."""
     table = rows(("a", "u", 0, "j", 1.0), ("a", "u", 0, "j", 2.0))
-    with pytest.raises(TableFault, match=r"arm a, unit u, replicate 0.* judge j: 1.0 and 2.0"):
+    with pytest.raises(DatasetError, match=r"arm a, unit u, replicate 0.* judge j: 1.0 and 2.0"):
         study_of(table)
 
 
 def test_missing_column_is_named() -> None:
     """A table without a needed column is refused by the column's name."""
-    with pytest.raises(TableFault, match="scores have no column outcome, value"):
+    with pytest.raises(DatasetError, match="scores have no column outcome, value"):
         study_of(pd.DataFrame({"arm": [], "unit": []}))
 
 
 def test_text_is_no_value() -> None:
     """A value that is no number is refused."""
-    with pytest.raises(TableFault, match="no number"):
+    with pytest.raises(DatasetError, match="no number"):
         study_of(rows(("a", "u", 0, None, "good")))
 
 
@@ -164,7 +164,7 @@ def test_planned_units_without_a_run() -> None:
 def test_two_rows_for_one_run_are_refused() -> None:
     """A run has one row."""
     states = runs(("a", "u", "completed", ""), ("a", "u", "failed", ""))
-    with pytest.raises(TableFault, match="two rows for one run: arm a, unit u"):
+    with pytest.raises(DatasetError, match="two rows for one run: arm a, unit u"):
         study_of(rows(("a", "u", 0, None, 1.0)), states)
 
 
@@ -178,7 +178,7 @@ def test_panel_that_failed_whole() -> None:
 
 def test_judged_and_unjudged_values_do_not_mix() -> None:
     """One outcome cannot have values of judges and values of none."""
-    with pytest.raises(TableFault, match="without a judge"):
+    with pytest.raises(DatasetError, match="without a judge"):
         study_of(rows(("a", "u", 0, "j", 4.0), ("a", "v", 0, None, 3.0)))
 
 
@@ -187,7 +187,7 @@ def test_one_scale_an_outcome() -> None:
     table = rows(("a", "u", 0, None, 4.0), ("a", "v", 0, None, 3.0)).assign(
         scale=["ratio", "count"]
     )
-    with pytest.raises(TableFault, match="more than one scale: count, ratio"):
+    with pytest.raises(DatasetError, match="more than one scale: count, ratio"):
         study_of(table)
 
 
@@ -197,9 +197,9 @@ def test_columns_of_runs_are_outcomes_too() -> None:
     study = study_of(rows(("a", "u", 0, None, 1.0)), states)
     assert unit_means(study.cells("loops").of("a"))[0] == 2
     assert np.isnan(unit_means(study.cells("loops").of("a"))[1])
-    with pytest.raises(PlanFault, match="no outcome and no column of the runs is named 'x'"):
+    with pytest.raises(PlanError, match="no outcome and no column of the runs is named 'x'"):
         study.cells("x")
-    with pytest.raises(PlanFault, match="no arm 'z'"):
+    with pytest.raises(PlanError, match="no arm 'z'"):
         study.cells("o").of("z")
 
 
@@ -258,7 +258,7 @@ def test_composite_of_a_verdict_and_a_measure() -> None:
 )
 def test_wrong_composites_are_refused(composites: dict[str, list[str]], match: str) -> None:
     """Unknown parts, circles and taken names are refused."""
-    with pytest.raises(PlanFault, match=match):
+    with pytest.raises(PlanError, match=match):
         composed(parts(PARTS), composites)
 
 

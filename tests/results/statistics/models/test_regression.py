@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orglab.results.statistics.data.dataset import Study, study_of
-from orglab.results.statistics.errors import PlanFault
+from orglab.results.statistics.errors import PlanError
 from orglab.results.statistics.models.ancova import adjusted_difference
 from orglab.results.statistics.models.dose_response import dose_response, spearman
 from orglab.results.statistics.models.regression import least_squares
@@ -164,7 +164,7 @@ def test_dose_without_variation() -> None:
 def test_unknown_dose() -> None:
     """A dose that no table holds is the plan's fault."""
     plan = DosePlan(outcome="clarity", dose="lops", within="deep")
-    with pytest.raises(PlanFault, match="'lops'"):
+    with pytest.raises(PlanError, match="'lops'"):
         dose_response(study(LOOPS, CLARITY), plan)
 
 
