@@ -38,5 +38,5 @@ def render(
             console.print(visible(message.content), markup=False, highlight=False)
         console.print(f"about {prompt.tokens:,} tokens", style="dim", highlight=False)
     if found.issue:
-        typer.echo(f"The run would end here: {visible(found.fault)}", err=True)
+        typer.echo(f"The run would end here: {visible(found.issue)}", err=True)
         raise typer.Exit(2)
