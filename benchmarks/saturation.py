@@ -45,7 +45,7 @@ from orglab.engine.run.calls import model_registry as desk
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.runner import Arm, Batch, Tally, run_batch
 from orglab.engine.study.batch.study_folder import load_team, open_study
-from orglab.providers.client.model_client import Lines
+from orglab.providers.client.model_client import ModelClients
 
 ROLES = ("researcher", "writer", "editor")
 LATENCY = 1.0
@@ -167,7 +167,7 @@ def spec_text(url: str, at_once: int) -> str:
 
 
 async def orglab(url: str, took: Took) -> None:
-    desk.Lines = partial(Lines, start=took.at_once)  # type: ignore[misc,assignment]
+    desk.ModelClients = partial(ModelClients, start=took.at_once)  # type: ignore[misc,assignment]
     with tempfile.TemporaryDirectory(dir=scratch()) as place:
         folder = Path(place)
         (folder / "chain.yaml").write_text(spec_text(url, took.at_once), encoding="utf-8")

@@ -1,17 +1,17 @@
-"""How many calls an account may have under way at once: found out by asking.
+"""Adaptive limit of an account's concurrent calls (additive increase, multiplicative decrease).
 
-A state machine without a clock of its own and without asyncio: it is told what happens and when,
-so that its rules can be tested as properties. ``line.py`` makes calls wait by it.
+A state machine without a clock and without asyncio, so that its rules can be tested as properties.
+``request_queue`` makes calls wait by it.
 
 The rules, after congestion control of networks (Jacobson 1988; RFC 5681):
 
-- slow start: until the first refusal, each answer adds one, so that the limit doubles in the time
-  of a call;
-- it grows only by calls in whose time all places were taken: an unused limit says nothing;
-- a refusal for the rate (429) cuts it. Calls sent before a cut belong to the burst that led to
-  it: their refusals are the same news, and do not cut again;
-- after the first cut, a full round of answers adds one;
-- a fault of the server (5xx, a broken connection) is no word about our rate: growth pauses.
+- slow start: until the first 429, each answer adds one, so that the limit doubles in the time of a
+  call;
+- only calls during which all places were taken raise it: an unused limit carries no information;
+- a 429 decreases it. Calls sent before a decrease belong to the burst that caused it: their
+  refusals do not decrease it again;
+- after the first decrease, a full round of answers adds one;
+- a server error (5xx, a broken connection) says nothing about the rate: growth pauses.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Limiter", "Outcome", "Sent"]
+__all__ = ["AdaptiveLimit", "CallOutcome", "CallTicket"]
 
-Outcome: TypeAlias = Literal["answered", "rate limited", "at fault", "nothing"]
-"""How a call ended: ``nothing`` where that says nothing about the server (it was never sent, or
-was broken off by us, or the request was wrong)."""
+CallOutcome: TypeAlias = Literal["answered", "rate limited", "server error", "nothing"]
+"""How a call ended: ``nothing`` where that carries no information about the server (never sent,
+interrupted by us, or a bad request)."""
 
 KEPT = 0.7
-"""What a cut leaves of the calls that were under way."""
+"""Share of the calls under way that a decrease keeps."""
 LEAST_KEPT = 0.5
-"""What a cut leaves of the limit at the least: few calls under way are little news."""
+"""Minimum share of the limit that a decrease keeps."""
 PAUSE_SECONDS = 10.0
-"""How long a fault of the server pauses growth."""
+"""How long a server error pauses growth."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A call under way: what had happened when it was sent.
+class CallTicket:
+    """A call under way, with the state of the limit when it was sent.
 
     Attributes:
-        cuts: How many cuts there had been.
+        cuts: Number of decreases so far.
         full: How often all places had been taken.
     """
 
@@ -46,12 +46,12 @@ class Sent:
     full: int
 
 
-class Limiter:
-    """The limit of one account.
+class AdaptiveLimit:
+    """Limit of one account's concurrent calls.
 
     Args:
-        start: The limit to begin with; a large one for a server whose room is known.
-        most: The largest limit there may ever be.
+        start: The initial limit.
+        most: The maximum limit.
     """
 
     def __init__(self, *, start: int = 8, most: int = 1024) -> None:
@@ -65,47 +65,47 @@ class Limiter:
 
     @property
     def limit(self) -> int:
-        """How many calls may be under way at once; at least 1."""
+        """Maximum number of concurrent calls; at least 1."""
         return int(self._limit)
 
     @property
     def cuts(self) -> int:
-        """How often it was cut."""
+        """Number of decreases."""
         return self._cuts
 
     def pause(self, until: float) -> None:
-        """Lets nothing begin before ``until``, in seconds of the caller's clock."""
+        """Let no call begin before ``until``, in seconds of the caller's clock."""
         self._pause_ends = max(self._pause_ends, until)
 
     def pause_left(self, now: float) -> float:
-        """Seconds until calls may begin again; 0 where there is no pause."""
+        """Return the seconds until calls may begin; 0 where there is no pause."""
         return max(0.0, self._pause_ends - now)
 
     def may_begin(self, now: float) -> bool:
-        """Whether one more call may begin."""
+        """Return whether one more call may begin."""
         return self.under_way < int(self._limit) and now >= self._pause_ends
 
-    def begin(self) -> Sent:
-        """Counts a call that begins."""
-        sent = Sent(self._cuts, self._full)
+    def begin(self) -> CallTicket:
+        """Count a call that begins."""
+        sent = CallTicket(self._cuts, self._full)
         self.under_way += 1
         self._full += self.under_way >= int(self._limit)
         return sent
 
-    def end(self, sent: Sent, outcome: Outcome, now: float) -> None:
-        """Counts a call that ended, and learns from it."""
+    def end(self, sent: CallTicket, outcome: CallOutcome, now: float) -> None:
+        """Count a call that ended, and adapt the limit."""
         was_full = self._full > sent.full
         if outcome == "answered" and was_full and now >= self._grows_from:
             self._grow()
         elif outcome == "rate limited" and sent.cuts == self._cuts:
             self._cut()
-        elif outcome == "at fault":
+        elif outcome == "server error":
             self._grows_from = max(self._grows_from, now + PAUSE_SECONDS)
         self.under_way -= 1
 
     def _grow(self) -> None:
         step = 1.0 if self._cuts == 0 else 1.0 / int(self._limit)
-        # Sums of 1/n fall short of a whole by rounding: the last one would be a round late.
+        # Sums of 1/n are below an integer by rounding: the increase would come a round late.
         self._limit = min(float(self._most), round(self._limit + step, 9))
 
     def _cut(self) -> None:

@@ -1,8 +1,8 @@
-"""Faults on purpose, for trying how a team bears them. ``docs/how-to/errors-and-retries.md`` explains each.
+"""Fault injection, to measure a team's robustness. ``docs/how-to/errors-and-retries.md``
+explains each fault.
 
-A fault is drawn from its name, the identity of the call and the number of the attempt: the same
-study has the same faults, in whatever order its calls are made, and another rate of one fault
-moves no other.
+A fault is drawn from its name, the call's identity and the attempt number: a study has the same
+faults whatever the order of its calls, and the rate of one fault does not affect another.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from orglab.providers.base import (
 from orglab.providers.simulated.random_stream import Draws
 from orglab.providers.structured_output.parse import read_reply
 
-__all__ = ["FAULTS", "PlantedFaults", "added"]
+__all__ = ["FAULTS", "InjectedFaults", "combined_rates"]
 
 FAULTS = ("timeout", "rate_limited", "server_error", "malformed", "truncated", "empty", "silent")
-"""Every fault that can be planted."""
+"""Names of all faults."""
 
-_OF_ATTEMPTS = ("timeout", "rate_limited", "server_error")
-_OF_REPLIES = ("malformed", "truncated", "empty")
-_ALL = 2.0**64
+_ATTEMPT_FAULTS = ("timeout", "rate_limited", "server_error")
+_REPLY_FAULTS = ("malformed", "truncated", "empty")
+_RANGE = 2.0**64
 
 
-def added(model: Mapping[str, float], role: Mapping[str, float]) -> Mapping[str, float]:
-    """The rates of a model and of a role together: their sum, at most 1."""
+def combined_rates(model: Mapping[str, float], role: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the sums of a model's and a role's rates, at most 1 each."""
     if not role or not model:
         return role or model
     return {
@@ -43,11 +43,11 @@ def added(model: Mapping[str, float], role: Mapping[str, float]) -> Mapping[str,
     }
 
 
-class PlantedFaults:
-    """The faults of one call.
+class InjectedFaults:
+    """Injected faults of one call.
 
     Args:
-        rates: Rates (0 to 1) by name.
+        rates: Rates (0 to 1) by fault name.
         identity: The call's identity.
     """
 
@@ -56,68 +56,68 @@ class PlantedFaults:
         self._identity = identity
 
     def before(self, attempt: int) -> tuple[ProviderError, str] | None:
-        """The fault in place of an attempt, and its note; None where the attempt is made.
+        """Return the error injected in place of an attempt and its note, or None.
 
         Args:
-            attempt: Which request for this reply, from 1.
+            attempt: Number of the request for this reply, from 1.
         """
         if self._hits("silent", 0):
-            words = "planted fault: silent"
-            return Unavailable(f"{words}: no attempt of this call is ever answered"), words
-        for name in _OF_ATTEMPTS:
+            note = "planted fault: silent"
+            return Unavailable(f"{note}: no attempt of this call is ever answered"), note
+        for name in _ATTEMPT_FAULTS:
             if self._hits(name, attempt):
-                words = f"planted fault: {name} at attempt {attempt}"
-                return _fault(name, words), words
+                note = f"planted fault: {name} at attempt {attempt}"
+                return _error(name, note), note
         return None
 
     def after(self, completion: Completion, request: Request, attempt: int) -> Completion:
-        """The reply, altered where a fault hits it; tokens were spent all the same."""
-        for name in _OF_REPLIES:
+        """Return the reply, altered where a fault is drawn; its usage stays."""
+        for name in _REPLY_FAULTS:
             if self._hits(name, attempt):
                 return self._altered(name, completion, request)
         return completion
 
     def _hits(self, name: str, attempt: int) -> bool:
         rate = self._rates.get(name, 0.0)
-        return rate > 0.0 and _share(name, self._identity, attempt) < rate
+        return rate > 0.0 and _uniform(name, self._identity, attempt) < rate
 
     def _altered(self, name: str, completion: Completion, request: Request) -> Completion:
         draws = Draws(f"{name} {self._identity}")
-        told = replace(
+        marked = replace(
             completion, native=False, notes=(*completion.notes, f"planted fault: {name}")
         )
         if name == "empty":
-            return replace(told, text="", tool_calls=(), stop="stop", logprobs=None)
+            return replace(marked, text="", tool_calls=(), stop="stop", logprobs=None)
         if name == "truncated":
-            return _truncated(told, draws)
-        return _malformed(told, request, draws)
+            return _truncated(marked, draws)
+        return _malformed(marked, request, draws)
 
 
-def _share(name: str, identity: str, attempt: int) -> float:
-    """A number from 0 to below 1, evenly spread."""
+def _uniform(name: str, identity: str, attempt: int) -> float:
+    """Return a uniform number in [0, 1)."""
     text = f"fault {name} {attempt} {identity}".encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") / _ALL
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") / _RANGE
 
 
-def _fault(name: str, words: str) -> ProviderError:
+def _error(name: str, note: str) -> ProviderError:
     if name == "rate_limited":
-        return RateLimited(words)
-    return Unavailable(words)
+        return RateLimited(note)
+    return Unavailable(note)
 
 
 def _truncated(completion: Completion, draws: Draws) -> Completion:
-    """What a token limit leaves: the beginning; of several tool calls, the last is cut."""
+    """Return the reply as a token limit leaves it: its prefix, or its last tool call truncated."""
     calls = completion.tool_calls
     if calls:
-        calls = (*calls[:-1], _cut_call(calls[-1], draws))
-    text = completion.text if calls else _beginning(completion.text, draws)
+        calls = (*calls[:-1], _truncated_call(calls[-1], draws))
+    text = completion.text if calls else _random_prefix(completion.text, draws)
     return replace(completion, text=text, tool_calls=calls, stop="length", logprobs=None)
 
 
 def _malformed(completion: Completion, request: Request, draws: Draws) -> Completion:
-    """Broken JSON: of the arguments of tool calls, else of the reply; a free text is garbled."""
+    """Return the reply with broken JSON in its tool calls or text; free text is shuffled."""
     if completion.tool_calls:
-        calls = tuple(_cut_call(call, draws) for call in completion.tool_calls)
+        calls = tuple(_truncated_call(call, draws) for call in completion.tool_calls)
         return replace(completion, tool_calls=calls)
     text = completion.text
     if request.schema is None:
@@ -128,20 +128,20 @@ def _malformed(completion: Completion, request: Request, draws: Draws) -> Comple
 
 
 def _broken(text: str, draws: Draws) -> tuple[str, ...]:
-    """Ways to break JSON, the likeliest first; nobody reads the last."""
+    """Return broken forms of a JSON text, the most typical first; the last is never readable."""
     unquoted = text.replace('"', "")
     bare = "".join(mark for mark in unquoted if mark not in "{}[]:,")
-    return (_beginning(text, draws), unquoted, bare, "not JSON")
+    return (_random_prefix(text, draws), unquoted, bare, "not JSON")
 
 
 def _unreadable(text: str, request: Request) -> bool:
     return read_reply(text, request.schema).problem is not None
 
 
-def _cut_call(call: ToolCall, draws: Draws) -> ToolCall:
-    return replace(call, arguments=_beginning(call.arguments, draws))
+def _truncated_call(call: ToolCall, draws: Draws) -> ToolCall:
+    return replace(call, arguments=_random_prefix(call.arguments, draws))
 
 
-def _beginning(text: str, draws: Draws) -> str:
-    """A drawn part of a text, from a quarter to three quarters; never all of it."""
+def _random_prefix(text: str, draws: Draws) -> str:
+    """Return a random prefix of a text, from a quarter to three quarters of it."""
     return text[: int(len(text) * draws.real(0.25, 0.75))]

@@ -1,4 +1,4 @@
-"""Calls of models, within their rates and limits, asked again where waiting cures.
+"""The model client: calls within rates and limits, with retries.
 
 This is the only layer that retries. A provider's ``complete`` is one call of a server.
 """
@@ -20,40 +20,40 @@ from orglab.providers.base import (
     TokenUsage,
     Unavailable,
 )
-from orglab.providers.client.adaptive_limit import Limiter, Outcome
-from orglab.providers.client.fault_injection import PlantedFaults, added
-from orglab.providers.client.rate_limit import Rates, Reserved
-from orglab.providers.client.request_queue import LimitChange, Line, Tell
+from orglab.providers.client.adaptive_limit import AdaptiveLimit, CallOutcome
+from orglab.providers.client.fault_injection import InjectedFaults, combined_rates
+from orglab.providers.client.rate_limit import RateLimits, Reservation
+from orglab.providers.client.request_queue import LimitChange, LimitListener, RequestQueue
 from orglab.providers.client.retry import GiveUp, RetryPolicy
 
 __all__ = [
     "HOSTED_TIMEOUT_SECONDS",
-    "Before",
-    "Caller",
-    "InLine",
+    "AccountQueue",
+    "BeforeAttempt",
+    "CallSlots",
     "LimitChange",
-    "Lines",
-    "Rated",
-    "Slots",
+    "ModelClient",
+    "ModelClients",
+    "RateLimit",
 ]
 
-Before: TypeAlias = Callable[[int], Awaitable[None]]
-"""Awaited for each attempt with the number of attempts cut so far."""
+BeforeAttempt: TypeAlias = Callable[[int], Awaitable[None]]
+"""Awaited before each attempt, with the number of attempts interrupted so far."""
 
 HOSTED_TIMEOUT_SECONDS = 600.0
-"""After this an attempt is given up, where the spec says nothing: no server may hang a study."""
+"""Default timeout of an attempt of a hosted model."""
 
 _NO_FAULTS: Mapping[str, float] = {}
 
 
-class Slots(Protocol):
-    """The calls that one model takes at once: held over all attempts of a call."""
+class CallSlots(Protocol):
+    """Concurrency limit of one model; a slot is held over all attempts of a call."""
 
     def locked(self) -> bool:
-        """Whether a call would have to wait, or must ask elsewhere."""
+        """Return whether a call may have to wait."""
 
     async def __aenter__(self) -> object:
-        """Waits for a slot."""
+        """Wait for a slot."""
 
     async def __aexit__(
         self,
@@ -62,54 +62,54 @@ class Slots(Protocol):
         trace: TracebackType | None,
         /,
     ) -> object:
-        """Frees it."""
+        """Free the slot."""
 
 
-class Rated(Protocol):
-    """Requests and tokens per minute: ``rates.Rates``."""
+class RateLimit(Protocol):
+    """Rate limit of one model, in requests and tokens per minute."""
 
-    async def reserve(self, request: Request) -> Reserved:
-        """Waits until one more request may be sent."""
+    async def reserve(self, request: Request) -> Reservation:
+        """Wait until one more request may be sent."""
 
-    def settle(self, reserved: Reserved, *, sent: bool, used: int | None) -> None:
-        """Gives back what it did not use."""
+    def settle(self, reserved: Reservation, *, sent: bool, used: int | None) -> None:
+        """Return the unused part of a reservation."""
 
 
-class InLine(Protocol):
-    """The line of an account: ``line.Line``."""
+class AccountQueue(Protocol):
+    """Request queue of one account."""
 
     async def enter(self, *, first: bool = False) -> Any:  # noqa: ANN401 - a ticket of its own kind
-        """Waits for a place, and gives a ticket."""
+        """Wait for a place; return its ticket."""
 
-    def leave(self, sent: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the ticket
-        """Frees the place."""
+    def leave(self, sent: Any, outcome: CallOutcome) -> None:  # noqa: ANN401 - the ticket
+        """Free the place."""
 
     def pause(self, seconds: float) -> None:
-        """Lets no call of the account begin for a while."""
+        """Let no call of the account begin for ``seconds``."""
 
 
-class Lines:
-    """The accounts of a study: models of one account share one adaptive limit.
+class ModelClients:
+    """Factory of a study's model clients; models of one account share one adaptive limit.
 
     Args:
-        tell: Is told of each change of a limit.
-        start: The limit to begin with; a large one for a server whose room is known.
-        policy: What is asked again, and when.
+        report: Called with each change of a limit.
+        start: Initial limit of concurrent calls.
+        policy: Retry policy.
     """
 
     def __init__(
         self,
         *,
-        tell: Tell | None = None,
+        report: LimitListener | None = None,
         start: int = 8,
         policy: RetryPolicy | None = None,
     ) -> None:
-        self._tell = tell
+        self._report = report
         self._start = start
         self._policy = policy or RetryPolicy()
-        self._lines: dict[str, Line] = {}
+        self._queues: dict[str, RequestQueue] = {}
 
-    def caller(
+    def client(
         self,
         provider: Provider,
         *,
@@ -119,47 +119,60 @@ class Lines:
         tokens_per_minute: float | None = None,
         timeout_seconds: float | None = None,
         faults: Mapping[str, float] = _NO_FAULTS,
-    ) -> Caller:
-        """The caller of one model.
+    ) -> ModelClient:
+        """Return the client of one model.
 
         Args:
             provider: The provider.
-            alias: The model's name in the spec, for words.
-            max_concurrency: Most calls at once; None: the provider's own.
-            requests_per_minute: Or None.
-            tokens_per_minute: Or None.
-            timeout_seconds: Of each attempt; None: 600 for a hosted model, else none.
-            faults: Rates of planted faults.
+            alias: The model's name in the spec.
+            max_concurrency: Maximum number of concurrent calls; None: the provider's own.
+            requests_per_minute: Rate limit, or None.
+            tokens_per_minute: The same in tokens.
+            timeout_seconds: Timeout of each attempt; None: 600 for a hosted model, else none.
+            faults: Rates of injected faults.
         """
         account = provider.account()
         if timeout_seconds is None and account is not None:
             timeout_seconds = HOSTED_TIMEOUT_SECONDS
-        rates = None
-        if requests_per_minute is not None or tokens_per_minute is not None:
-            rates = Rates(requests=requests_per_minute, tokens=tokens_per_minute)
-        return Caller(
+        limited = requests_per_minute is not None or tokens_per_minute is not None
+        room = max_concurrency or provider.default_concurrency
+        key = (alias, str(account), max_concurrency, requests_per_minute, tokens_per_minute)
+        local = max_concurrency is None or (account is None and provider.free)
+        return ModelClient(
             provider,
             alias=alias,
-            room=max_concurrency or provider.default_concurrency,
-            line=None if account is None else self.line(account),
-            rates=rates,
+            room=room,
+            slots=asyncio.Semaphore(room) if local else self._slots(key, room),
+            queue=None if account is None else self.queue(account),
+            rates=self._rates(key, requests_per_minute, tokens_per_minute) if limited else None,
             timeout_seconds=timeout_seconds,
             faults=faults,
             policy=self._policy,
         )
 
-    def line(self, account: str) -> Line:
-        """The line of an account; there is one."""
-        if account not in self._lines:
-            self._lines[account] = Line(account, Limiter(start=self._start), tell=self._tell)
-        return self._lines[account]
+    def _slots(self, key: tuple[object, ...], room: int) -> CallSlots:  # noqa: ARG002 - of remote ones
+        return asyncio.Semaphore(room)
+
+    def _rates(
+        self, key: tuple[object, ...], requests: float | None, tokens: float | None
+    ) -> RateLimit:
+        del key
+        return RateLimits(requests=requests, tokens=tokens)
+
+    def queue(self, account: str) -> AccountQueue:
+        """Return the one request queue of an account."""
+        if account not in self._queues:
+            self._queues[account] = RequestQueue(
+                account, AdaptiveLimit(start=self._start), report=self._report
+            )
+        return self._queues[account]
 
 
-class Caller:
-    """Calls one model. ``Lines.caller`` makes it.
+class ModelClient:
+    """Client of one model, made by ``ModelClients.client``.
 
     Attributes:
-        room: Most calls worth having under way.
+        room: Maximum number of concurrent calls worth starting.
     """
 
     def __init__(
@@ -168,55 +181,52 @@ class Caller:
         *,
         alias: str,
         room: int,
-        line: InLine | None,
-        rates: Rated | None,
+        queue: AccountQueue | None,
+        rates: RateLimit | None,
         timeout_seconds: float | None,
         faults: Mapping[str, float],
         policy: RetryPolicy,
-        slots: Slots | None = None,
+        slots: CallSlots,
     ) -> None:
         self.room = room
         self._provider = provider
         self._alias = alias
-        self._slots: Slots = slots or asyncio.Semaphore(room)
-        self._line = line
+        self._slots = slots
+        self._queue = queue
         self._rates = rates
         self._timeout = timeout_seconds
         self._faults = faults
         self._policy = policy
-        self._plain = line is None and rates is None and not faults
+        self._direct = queue is None and rates is None and not faults
 
     async def call(
         self,
         request: Request,
-        before: Before,
+        before: BeforeAttempt,
         faults: Mapping[str, float] = _NO_FAULTS,
-        reserve: Before | None = None,
+        reserve: BeforeAttempt | None = None,
     ) -> Completion:
-        """Waits for its turn, asks, and asks again what waiting cures.
+        """Call the model, and retry errors that may pass.
 
         Args:
             request: The call.
-            before: Awaited before each attempt, when its turn has come. What it raises goes
-                through at once, and the attempt is not made.
-            faults: Rates of planted faults of the role that speaks, added to the model's.
-            reserve: Awaited before an attempt stands in line. It may wait for other calls to end,
-                which need the places of that line.
+            before: Awaited immediately before each attempt; its exceptions propagate.
+            faults: Rates of injected faults of the calling role, added to the model's.
+            reserve: Awaited before an attempt is queued; it may wait for other calls to end.
 
         Returns:
-            The reply. ``service_seconds`` is the time of the attempt that was answered,
-            ``waiting_seconds`` all the other time.
+            The reply; ``waiting_seconds`` is all time but that of the answered attempt.
 
         Raises:
-            ProviderError: The last attempt gave no answer, or a fault that no waiting cures.
+            ProviderError: The last attempt failed, or an error is not retryable.
         """
-        if self._plain and not faults:
-            return await self._called_plainly(request, before, reserve)
+        if self._direct and not faults:
+            return await self._call_directly(request, before, reserve)
         async with self._slots:
             call = _Call(
                 request=request,
-                planted=PlantedFaults(added(self._faults, faults), request.identity),
-                asked=asyncio.get_running_loop().time(),
+                injected=InjectedFaults(combined_rates(self._faults, faults), request.identity),
+                started=asyncio.get_running_loop().time(),
             )
             while True:
                 completion = await self._attempt(call, before, reserve)
@@ -224,33 +234,26 @@ class Caller:
                     return completion
                 await asyncio.sleep(call.pause)
 
-    # --- a model in this process -------------------------------------------------------------
+    # --- a model in this process: no queue, no rate limit, no retries -------------------------
 
-    async def _called_plainly(
-        self, request: Request, before: Before, reserve: Before | None
+    async def _call_directly(
+        self, request: Request, before: BeforeAttempt, reserve: BeforeAttempt | None
     ) -> Completion:
-        slots = self._slots
-        if not slots.locked():
-            async with slots:
-                if reserve is not None:
-                    await reserve(0)
-                await before(0)
-                return await self._asked(request)
         clock = asyncio.get_running_loop().time
-        came = clock()
-        async with slots:
+        queued_at = clock() if self._slots.locked() else None
+        async with self._slots:
             if reserve is not None:
                 await reserve(0)
-            waited = clock() - came
+            waited = 0.0 if queued_at is None else clock() - queued_at
             await before(0)
             try:
-                reply = await self._asked(request)
-            except ProviderError as fault:
-                fault.waiting_seconds += waited
+                reply = await self._complete(request)
+            except ProviderError as error:
+                error.waiting_seconds += waited
                 raise
-        return replace(reply, waiting_seconds=reply.waiting_seconds + waited)
+        return replace(reply, waiting_seconds=reply.waiting_seconds + waited) if waited else reply
 
-    async def _asked(self, request: Request) -> Completion:
+    async def _complete(self, request: Request) -> Completion:
         if self._timeout is None:
             return await self._provider.complete(request)
         try:
@@ -259,81 +262,81 @@ class Caller:
         except TimeoutError as late:
             if not limit.expired():
                 raise
-            words = f"no reply within {self._timeout:g} seconds"
-            raise Unavailable(words, cut=not self._provider.free) from late
+            message = f"no reply within {self._timeout:g} seconds"
+            raise Unavailable(message, cut=not self._provider.free) from late
 
-    # --- a model whose calls are limited, or may be asked again ------------------------------
+    # --- a model whose calls are limited or retried --------------------------------------------
 
     async def _attempt(
-        self, call: _Call, before: Before, reserve: Before | None
+        self, call: _Call, before: BeforeAttempt, reserve: BeforeAttempt | None
     ) -> Completion | None:
-        """One attempt; None where it is to be made again."""
+        """Make one attempt; return None where it is to be retried."""
         call.attempt += 1
         call.pause = 0.0
         if reserve is not None:
             await reserve(call.cut)
-        planted = call.planted.before(call.attempt)
-        if planted is not None:
+        injected = call.injected.before(call.attempt)
+        if injected is not None:
             await before(call.cut)
-            fault, note = planted
+            error, note = injected
             call.notes.setdefault(note)
-            self._failed(call, fault, planted=True)
+            self._failed(call, error, injected=True)
             return None
-        async with _Place(self._line, self._rates, call) as place:
+        async with _Place(self._queue, self._rates, call) as place:
             await before(call.cut)
             place.send()
             sent = call.clock()
             try:
-                reply = await self._asked(call.request)
-            except ProviderError as fault:
-                place.refused(fault)
-                self._failed(call, fault, place=place)
+                reply = await self._complete(call.request)
+            except ProviderError as error:
+                place.refused(error)
+                self._failed(call, error, place=place)
                 return None
             place.answered(reply)
         seconds = reply.service_seconds or call.clock() - sent
-        reply = call.planted.after(reply, call.request, call.attempt)
+        reply = call.injected.after(reply, call.request, call.attempt)
         return call.answered(replace(reply, service_seconds=seconds))
 
     def _failed(
         self,
         call: _Call,
-        fault: ProviderError,
+        error: ProviderError,
         *,
-        planted: bool = False,
+        injected: bool = False,
         place: _Place | None = None,
     ) -> None:
-        """Counts a fault; returns where the call is to be made again.
+        """Count an error; return where the call is to be retried.
 
         Raises:
-            ProviderError: It is not.
+            ProviderError: The call is not to be retried.
         """
-        call.count(fault)
+        call.count(error)
         decision = self._policy.after(
-            fault,
+            error,
             attempt=call.attempt,
             waited=call.paused,
             identity=call.request.identity,
         )
-        if self._line is None and not planted:
+        if self._queue is None and not injected:
             decision = GiveUp()
         if isinstance(decision, GiveUp):
-            raise call.given_up(fault, decision.why)
-        if planted:  # nobody gains by waiting for it
+            raise call.given_up(error, decision.why)
+        if injected:  # waiting would not change an injected fault
             return
         call.paused += decision.seconds
-        if place is not None and isinstance(fault, RateLimited):
-            place.pause(decision.seconds)  # it waits in the line itself, before all others
+        if place is not None and isinstance(error, RateLimited):
+            place.pause(decision.seconds)  # it waits at the head of the queue
         else:
             call.pause = decision.seconds
 
 
 @dataclass(kw_only=True, slots=True)
 class _Call:
-    """A call under way, over all its attempts."""
+    """State of one call over all its attempts."""
 
     request: Request
-    planted: PlantedFaults
-    asked: float
+    injected: InjectedFaults
+    started: float
     attempt: int = 0
     attempts: int = 0
     cut: int = 0
@@ -352,29 +355,29 @@ class _Call:
         self.notes |= dict.fromkeys(ending.notes)
 
     def answered(self, reply: Completion) -> Completion:
-        """The reply with what all attempts used."""
+        """Return the reply with the usage of all attempts."""
         self.count(reply)
         return replace(
             reply,
             usage=self.usage or reply.usage,
             attempts=self.attempts,
             cut=self.cut,
-            waiting_seconds=self._waited(reply.service_seconds),
+            waiting_seconds=self._waiting_seconds(reply.service_seconds),
             notes=tuple(self.notes),
         )
 
-    def given_up(self, fault: ProviderError, why: str) -> ProviderError:
-        """The fault with what all attempts used, and why there will be no other."""
-        fault.attempts, fault.cut, fault.usage = self.attempts, self.cut, self.usage
-        fault.waiting_seconds = self._waited(0.0)
-        fault.notes = tuple(self.notes)
+    def given_up(self, error: ProviderError, why: str) -> ProviderError:
+        """Return the error with the usage of all attempts and the reason to give up."""
+        error.attempts, error.cut, error.usage = self.attempts, self.cut, self.usage
+        error.waiting_seconds = self._waiting_seconds(0.0)
+        error.notes = tuple(self.notes)
         if why:
-            fault.args = (f"{fault}; {why}", *fault.args[1:])
-        return fault
+            error.args = (f"{error}; {why}", *error.args[1:])
+        return error
 
-    def _waited(self, service: float) -> float:
+    def _waiting_seconds(self, service: float) -> float:
         # A simulated service takes longer than the clock knows.
-        return max(0.0, self.clock() - self.asked - service)
+        return max(0.0, self.clock() - self.started - service)
 
 
 def _sum(one: TokenUsage | None, other: TokenUsage | None) -> TokenUsage | None:
@@ -390,15 +393,15 @@ def _sum(one: TokenUsage | None, other: TokenUsage | None) -> TokenUsage | None:
 
 
 class _Place:
-    """The place of one attempt: within the model's rates, and in its account's line."""
+    """Reservation of one attempt: its share of the rate limit and its place in the queue."""
 
-    def __init__(self, line: InLine | None, rates: Rated | None, call: _Call) -> None:
-        self._line = line
+    def __init__(self, queue: AccountQueue | None, rates: RateLimit | None, call: _Call) -> None:
+        self._queue = queue
         self._rates = rates
         self._call = call
         self._ticket: Any = None
-        self._reserved: Reserved | None = None
-        self._outcome: Outcome = "nothing"
+        self._reserved: Reservation | None = None
+        self._outcome: CallOutcome = "nothing"
         self._used: int | None = 0
         self._sent = False
 
@@ -406,8 +409,8 @@ class _Place:
         if self._rates is not None:
             self._reserved = await self._rates.reserve(self._call.request)
         try:
-            if self._line is not None:
-                self._ticket = await self._line.enter(first=self._call.attempt > 1)
+            if self._queue is not None:
+                self._ticket = await self._queue.enter(first=self._call.attempt > 1)
         except BaseException:
             self._settle()
             raise
@@ -415,30 +418,30 @@ class _Place:
 
     async def __aexit__(self, *_: object) -> None:
         self._settle()
-        if self._line is not None and self._ticket is not None:
-            self._line.leave(self._ticket, self._outcome)
+        if self._queue is not None and self._ticket is not None:
+            self._queue.leave(self._ticket, self._outcome)
 
     def send(self) -> None:
-        """From now on the server may count it; how many tokens is not known until it ends."""
+        """Mark the request as sent: its tokens are unknown until it ends."""
         self._sent, self._used = True, None
 
     def answered(self, reply: Completion) -> None:
         self._outcome = "answered"
         self._used = reply.usage.input + reply.usage.output
 
-    def refused(self, fault: ProviderError) -> None:
-        if isinstance(fault, RateLimited):
+    def refused(self, error: ProviderError) -> None:
+        if isinstance(error, RateLimited):
             self._outcome = "rate limited"
-        elif isinstance(fault, Unavailable):
-            self._outcome = "at fault"
-        if fault.usage is not None:
-            self._used = fault.usage.input + fault.usage.output
-        elif not fault.cut:
+        elif isinstance(error, Unavailable):
+            self._outcome = "server error"
+        if error.usage is not None:
+            self._used = error.usage.input + error.usage.output
+        elif not error.cut:
             self._used = 0
 
     def pause(self, seconds: float) -> None:
-        if self._line is not None:
-            self._line.pause(seconds)
+        if self._queue is not None:
+            self._queue.pause(seconds)
 
     def _settle(self) -> None:
         if self._rates is not None and self._reserved is not None:

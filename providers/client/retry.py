@@ -1,4 +1,4 @@
-"""Which faults of a call waiting cures, how long to wait, and when to give up."""
+"""Retry policy: which errors are retried, after what delay, and when to give up."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TypeAlias
 from orglab.providers.base import ProviderError, RateLimited, Unavailable
 from orglab.providers.simulated.random_stream import Draws
 
-__all__ = ["GiveUp", "Retry", "RetryPolicy", "curable"]
+__all__ = ["GiveUp", "Retry", "RetryPolicy", "is_retryable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Ask again after ``seconds``."""
+    """Retry after ``seconds``."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Ask no more; ``why`` in words, "" where the fault itself says it."""
+    """Give up; ``why`` is the reason, "" where the error itself says it."""
 
     why: str = ""
 
@@ -28,65 +28,64 @@ class GiveUp:
 Decision: TypeAlias = Retry | GiveUp
 
 
-def curable(fault: ProviderError) -> bool:
-    """Whether waiting may cure a fault.
+def is_retryable(error: ProviderError) -> bool:
+    """Return whether an error may pass with time: rate limits and server errors.
 
-    A rate passes and a server recovers. An empty account, a wrong key, a request that the server
-    refuses or that does not fit the window are the same in an hour.
+    An empty account, a wrong key, a refused request or a full context window do not.
     """
-    return isinstance(fault, RateLimited | Unavailable)
+    return isinstance(error, RateLimited | Unavailable)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetryPolicy:
     """Exponential back-off with full jitter (Brooker 2015), within limits.
 
-    The jitter is drawn from the call's identity: a study has no other source of chance.
+    The jitter is drawn from the call's identity, so that it is deterministic.
 
     Attributes:
-        most_attempts: Requests for one reply, the first included.
-        most_waiting_seconds: Waited between the requests for one reply, in all.
-        first_seconds: The longest wait after the first request; it doubles with each.
-        longest_seconds: What it doubles to at most.
+        max_attempts: Maximum number of requests for one reply.
+        max_waiting_seconds: Maximum total wait between the requests for one reply.
+        initial_seconds: Maximum wait after the first request; it doubles with each.
+        max_backoff_seconds: Upper bound of that maximum.
     """
 
-    most_attempts: int = 8
-    most_waiting_seconds: float = 600.0
-    first_seconds: float = 0.5
-    longest_seconds: float = 60.0
+    max_attempts: int = 8
+    max_waiting_seconds: float = 600.0
+    initial_seconds: float = 0.5
+    max_backoff_seconds: float = 60.0
 
     def after(
-        self, fault: ProviderError, *, attempt: int, waited: float, identity: str
+        self, error: ProviderError, *, attempt: int, waited: float, identity: str
     ) -> Decision:
-        """What to do after a fault.
+        """Return what to do after an error.
 
         Args:
-            fault: The fault.
-            attempt: Which request for this reply it hit, from 1.
-            waited: Seconds waited between them so far.
+            error: The error.
+            attempt: Number of the failed request for this reply, from 1.
+            waited: Seconds waited between the requests so far.
             identity: The call's identity.
         """
-        if not curable(fault):
+        if not is_retryable(error):
             return GiveUp()
-        if attempt >= self.most_attempts:
+        if attempt >= self.max_attempts:
             return GiveUp(f"given up after {attempt} attempts")
-        seconds = self._seconds(fault, attempt, identity)
-        if waited + seconds <= self.most_waiting_seconds:
+        seconds = self._seconds(error, attempt, identity)
+        if waited + seconds <= self.max_waiting_seconds:
             return Retry(seconds)
-        most = f"at most {self.most_waiting_seconds:g} are waited for one reply"
-        if asked := _asked(fault):
+        most = f"at most {self.max_waiting_seconds:g} are waited for one reply"
+        if asked := _requested_wait(error):
             return GiveUp(f"given up: the server asks to wait {asked:g} seconds, and {most}")
         return GiveUp(f"given up after {waited:.3g} seconds of waiting: {most}")
 
-    def _seconds(self, fault: ProviderError, attempt: int, identity: str) -> float:
-        """What the server asks for is the least, and jitter is added: not all at one moment."""
-        most = min(self.longest_seconds, self.first_seconds * 2.0 ** (attempt - 1))
+    def _seconds(self, error: ProviderError, attempt: int, identity: str) -> float:
+        """Return the delay: at least what the server asks for, with jitter."""
+        most = min(self.max_backoff_seconds, self.initial_seconds * 2.0 ** (attempt - 1))
         jitter = Draws(f"wait {identity} {attempt}").real(0.0, most)
-        asked = _asked(fault)
+        asked = _requested_wait(error)
         return asked + min(jitter, asked / 10.0) if asked else jitter
 
 
-def _asked(fault: ProviderError) -> float:
-    """Seconds that the server names; 0 where it names none, or none that is a time to wait."""
-    named = fault.retry_after if isinstance(fault, RateLimited | Unavailable) else None
+def _requested_wait(error: ProviderError) -> float:
+    """Return the seconds that the server names; 0 where it names no usable delay."""
+    named = error.retry_after if isinstance(error, RateLimited | Unavailable) else None
     return named if named is not None and 0.0 < named < float("inf") else 0.0

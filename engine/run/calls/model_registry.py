@@ -11,7 +11,7 @@ from orglab.engine.run.calls.call_key import seat_digest
 from orglab.engine.spec.model import Model
 from orglab.engine.spec.validate.path_confinement import content_hash
 from orglab.providers.base import Provider, Request, TokenUsage
-from orglab.providers.client.model_client import Caller, LimitChange, Lines
+from orglab.providers.client.model_client import LimitChange, ModelClient, ModelClients
 from orglab.providers.llama.weights_digest import weights_digest
 from orglab.providers.pricing.pricing import Price, cost, most_cost
 from orglab.providers.registry import load_plugin
@@ -37,7 +37,7 @@ class Seat:
 
     model: Model
     provider: Provider
-    caller: Caller
+    caller: ModelClient
     price: Price | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     digest: str = ""
@@ -64,7 +64,7 @@ class Desk:
         self,
         models: Mapping[str, Model],
         providers: Mapping[str, Provider] | None = None,
-        lines: Lines | None = None,
+        lines: ModelClients | None = None,
     ) -> None:
         """Makes a desk.
 
@@ -73,7 +73,7 @@ class Desk:
             providers: Providers to use in place of the spec's, by alias; ``*`` serves any other.
             lines: The lines to accounts, where other desks use them too.
         """
-        self._lines = lines or Lines()
+        self._lines = lines or ModelClients()
         self._models = dict(models)
         self._given = dict(providers or {})
         self._seats: dict[str, Seat] = {}
@@ -114,8 +114,8 @@ class Desk:
             ),
         )
 
-    def _caller(self, model: Model, provider: Provider) -> Caller:
-        return self._lines.caller(
+    def _caller(self, model: Model, provider: Provider) -> ModelClient:
+        return self._lines.client(
             provider,
             alias=model.alias,
             max_concurrency=model.max_concurrency,
@@ -164,7 +164,7 @@ class Desks:
         self,
         providers: Mapping[str, Provider] | None = None,
         tell: Callable[[LimitChange], None] | None = None,
-        lines: Lines | None = None,
+        lines: ModelClients | None = None,
     ) -> None:
         """Makes none yet.
 
@@ -174,7 +174,7 @@ class Desks:
             lines: The lines to accounts, where they are held elsewhere.
         """
         self._providers = providers
-        self.lines = lines or Lines(tell=tell)
+        self.lines = lines or ModelClients(report=tell)
         self._desks: list[tuple[dict[str, Model], Desk]] = []
 
     def of(self, models: Mapping[str, Model]) -> Desk:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.providers.client.adaptive_limit import Limiter, Outcome, Sent
+from orglab.providers.client.adaptive_limit import AdaptiveLimit, CallOutcome, CallTicket
 
-OUTCOMES: tuple[Outcome, ...] = ("answered", "rate limited", "at fault", "nothing")
+OUTCOMES: tuple[CallOutcome, ...] = ("answered", "rate limited", "server error", "nothing")
 steps = st.lists(
     st.tuples(st.sampled_from(["begin", *OUTCOMES]), st.integers(0, 30), st.floats(0, 5)),
     max_size=120,
 )
 
 
-def play(limiter: Limiter, course: list[tuple[str, int, float]]) -> list[tuple[str, int, int]]:
+def play(
+    limiter: AdaptiveLimit, course: list[tuple[str, int, float]]
+) -> list[tuple[str, int, int]]:
     """Plays a course; gives each step with the limit before and after it."""
-    now, sent, told = 0.0, list[Sent](), []
+    now, sent, told = 0.0, list[CallTicket](), []
     for what, which, seconds in course:
         now += seconds
         before = limiter.limit
@@ -34,7 +36,7 @@ def play(limiter: Limiter, course: list[tuple[str, int, float]]) -> list[tuple[s
 @given(steps, st.integers(1, 12), st.integers(1, 40))
 def test_bounds(course: list[tuple[str, int, float]], start: int, most: int) -> None:
     """The limit is never below 1 nor above the largest, and no more are under way than it let in."""
-    limiter = Limiter(start=start, most=most)
+    limiter = AdaptiveLimit(start=start, most=most)
     for what, before, after in play(limiter, course):
         assert 1 <= after <= most
         assert after <= before + 1
@@ -47,17 +49,17 @@ def test_bounds(course: list[tuple[str, int, float]], start: int, most: int) -> 
 @given(steps)
 def test_free_again(course: list[tuple[str, int, float]]) -> None:
     """Whatever happened, when all have ended a call may begin."""
-    limiter = Limiter()
+    limiter = AdaptiveLimit()
     play(limiter, course)
     while limiter.under_way:
-        limiter.end(Sent(0, 0), "nothing", 0.0)
+        limiter.end(CallTicket(0, 0), "nothing", 0.0)
     assert limiter.may_begin(0.0)
 
 
 @given(st.integers(1, 64), st.integers(1, 64))
 def test_a_burst_cuts_once(start: int, refused: int) -> None:
     """All refusals of calls that were sent before a cut are one cut."""
-    limiter = Limiter(start=start, most=64)
+    limiter = AdaptiveLimit(start=start, most=64)
     burst = [limiter.begin() for _ in range(start)]
     for sent in burst[:refused]:
         limiter.end(sent, "rate limited", 1.0)
@@ -67,7 +69,7 @@ def test_a_burst_cuts_once(start: int, refused: int) -> None:
 
 def test_refusals_after_a_cut_cut_again() -> None:
     """What is sent after a cut and is refused is news."""
-    limiter = Limiter(start=16)
+    limiter = AdaptiveLimit(start=16)
     for expected in (8, 4, 2, 1, 1):
         limiter.end(limiter.begin(), "rate limited", 1.0)
         assert limiter.limit == expected
@@ -76,13 +78,13 @@ def test_refusals_after_a_cut_cut_again() -> None:
 @given(st.integers(2, 40), st.integers(1, 200))
 def test_no_growth_unless_full(start: int, calls: int) -> None:
     """Calls that leave places free never raise the limit."""
-    limiter = Limiter(start=start)
+    limiter = AdaptiveLimit(start=start)
     for _ in range(calls):
         limiter.end(limiter.begin(), "answered", 1.0)
     assert limiter.limit == start
 
 
-def round_trip(limiter: Limiter, now: float, outcome: Outcome = "answered") -> None:
+def round_trip(limiter: AdaptiveLimit, now: float, outcome: CallOutcome = "answered") -> None:
     """As many calls as may be, all ended."""
     calls = []
     while limiter.may_begin(now):
@@ -93,7 +95,7 @@ def round_trip(limiter: Limiter, now: float, outcome: Outcome = "answered") -> N
 
 def test_slow_start_doubles() -> None:
     """Until the first refusal the limit doubles in a round of full places."""
-    limiter = Limiter(start=8)
+    limiter = AdaptiveLimit(start=8)
     for expected in (16, 32, 64):
         round_trip(limiter, 0.0)
         assert limiter.limit == expected
@@ -101,7 +103,7 @@ def test_slow_start_doubles() -> None:
 
 def test_gentle_growth_after_a_cut() -> None:
     """After a cut a full round adds one."""
-    limiter = Limiter(start=8)
+    limiter = AdaptiveLimit(start=8)
     round_trip(limiter, 0.0, "rate limited")
     for expected in (6, 7, 8):
         round_trip(limiter, 1.0)
@@ -110,8 +112,8 @@ def test_gentle_growth_after_a_cut() -> None:
 
 def test_a_fault_of_the_server_pauses_growth() -> None:
     """A 5xx cuts nothing; for ten seconds nothing grows."""
-    limiter = Limiter(start=8)
-    limiter.end(limiter.begin(), "at fault", 100.0)
+    limiter = AdaptiveLimit(start=8)
+    limiter.end(limiter.begin(), "server error", 100.0)
     round_trip(limiter, 109.0)
     assert limiter.limit == 8
     round_trip(limiter, 110.0)
@@ -120,7 +122,7 @@ def test_a_fault_of_the_server_pauses_growth() -> None:
 
 def test_a_pause() -> None:
     """Nothing begins before a pause ends; the longest counts."""
-    limiter = Limiter()
+    limiter = AdaptiveLimit()
     limiter.pause(12.0)
     limiter.pause(11.0)
     assert not limiter.may_begin(11.9)

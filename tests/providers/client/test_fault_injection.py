@@ -18,8 +18,8 @@ from orglab.providers.base import (
     ToolCall,
     Unavailable,
 )
-from orglab.providers.client.fault_injection import FAULTS, PlantedFaults, added
-from orglab.providers.client.model_client import Lines
+from orglab.providers.client.fault_injection import FAULTS, InjectedFaults, combined_rates
+from orglab.providers.client.model_client import ModelClients
 from orglab.providers.scripted.provider import ScriptedProvider, ScriptedReply
 from orglab.providers.structured_output.parse import read_reply
 
@@ -50,7 +50,7 @@ async def called(
     asked: Request | None = None,
 ) -> Completion:
     """The reply of a scripted model with these faults."""
-    caller = Lines().caller(ScriptedProvider(lambda _: reply), alias="m", faults=model)
+    caller = ModelClients().client(ScriptedProvider(lambda _: reply), alias="m", faults=model)
     return await caller.call(asked or request(), nothing, role or {})
 
 
@@ -59,7 +59,7 @@ def test_the_same_call_has_the_same_faults(
     given_rates: dict[str, float], identity: str, attempt: int
 ) -> None:
     """A fault is drawn from its name, the call and the attempt, from nothing else."""
-    one, two = PlantedFaults(given_rates, identity), PlantedFaults(given_rates, identity)
+    one, two = InjectedFaults(given_rates, identity), InjectedFaults(given_rates, identity)
     assert repr(one.before(attempt)) == repr(two.before(attempt))
     reply = Completion(text=OBJECT)
     assert one.after(reply, request(), attempt) == two.after(reply, request(), attempt)
@@ -67,10 +67,10 @@ def test_the_same_call_has_the_same_faults(
 
 def test_rates_are_kept() -> None:
     """Of many calls about the share is hit; each fault of an attempt is drawn anew."""
-    hit = [PlantedFaults({"timeout": 0.3}, f"call {n}").before(1) is not None for n in range(2000)]
+    hit = [InjectedFaults({"timeout": 0.3}, f"call {n}").before(1) is not None for n in range(2000)]
     assert 0.27 < sum(hit) / 2000 < 0.33
     second = [
-        PlantedFaults({"timeout": 0.3}, f"call {n}").before(2) is not None for n in range(2000)
+        InjectedFaults({"timeout": 0.3}, f"call {n}").before(2) is not None for n in range(2000)
     ]
     assert 0.05 < sum(a and b for a, b in zip(hit, second, strict=True)) / 2000 < 0.13
 
@@ -79,20 +79,23 @@ def test_one_fault_moves_no_other() -> None:
     """With another fault planted beside it, a fault hits the same calls."""
     for number in range(200):
         reply = Completion(text=OBJECT)
-        alone = PlantedFaults({"empty": 0.3}, str(number)).after(reply, request(), 1)
-        beside = PlantedFaults({"empty": 0.3, "timeout": 0.5}, str(number))
+        alone = InjectedFaults({"empty": 0.3}, str(number)).after(reply, request(), 1)
+        beside = InjectedFaults({"empty": 0.3, "timeout": 0.5}, str(number))
         assert beside.after(reply, request(), 1) == alone
 
 
 def test_rates_of_model_and_role_add_up() -> None:
     """Their sum, at most 1."""
-    assert added({}, {"empty": 0.1}) == {"empty": 0.1}
-    assert added({"empty": 0.7, "silent": 0.1}, {"empty": 0.6}) == {"empty": 1.0, "silent": 0.1}
+    assert combined_rates({}, {"empty": 0.1}) == {"empty": 0.1}
+    assert combined_rates({"empty": 0.7, "silent": 0.1}, {"empty": 0.6}) == {
+        "empty": 1.0,
+        "silent": 0.1,
+    }
 
 
 async def test_faults_of_attempts_are_asked_again() -> None:
     """Like real ones, without waiting: the reply comes, and every attempt is counted and told."""
-    caller = Lines().caller(
+    caller = ModelClients().client(
         ScriptedProvider(lambda _: OBJECT),
         alias="m",
         faults={"timeout": 0.3, "rate_limited": 0.2, "server_error": 0.2},
@@ -129,7 +132,9 @@ async def test_silence() -> None:
 
 async def test_silence_is_of_whole_calls() -> None:
     """Half of the calls are silent, and the others are answered at once."""
-    caller = Lines().caller(ScriptedProvider(lambda _: OBJECT), alias="m", faults={"silent": 0.5})
+    caller = ModelClients().client(
+        ScriptedProvider(lambda _: OBJECT), alias="m", faults={"silent": 0.5}
+    )
     attempts = []
     for number in range(60):
         try:
@@ -145,7 +150,7 @@ def test_malformed_json_cannot_be_read(identity: str, text: str) -> None:
     """However kind the reader, there is no value in it."""
     for schema in (SCHEMA, {"type": ["array", "object", "string", "number"]}):
         asked = request(identity, schema)
-        reply = PlantedFaults({"malformed": 1.0}, identity).after(
+        reply = InjectedFaults({"malformed": 1.0}, identity).after(
             Completion(text=text, native=True), asked, 1
         )
         reading = read_reply(reply.text, schema, stop=reply.stop, native=reply.native)

@@ -18,7 +18,7 @@ from orglab.providers.base import (
     TokenUsage,
     Unavailable,
 )
-from orglab.providers.client.model_client import Caller, LimitChange, Lines
+from orglab.providers.client.model_client import LimitChange, ModelClient, ModelClients
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 Make: TypeAlias = Callable[..., Request]
@@ -31,9 +31,9 @@ async def nothing(cut: int) -> None:
     """Nothing is to be done before an attempt."""
 
 
-def caller_of(provider: Kind, lines: Lines | None = None, **fields: Any) -> Caller:
+def caller_of(provider: Kind, lines: ModelClients | None = None, **fields: Any) -> ModelClient:
     """The caller of a server."""
-    return (lines or Lines()).caller(provider, alias="m", **fields)
+    return (lines or ModelClients()).client(provider, alias="m", **fields)
 
 
 def test_service_and_waiting_apart(virtual: Run, server: Kind, request_of: Make) -> None:
@@ -108,7 +108,7 @@ def test_what_before_raises_goes_through(
     """Nothing is sent, and the place is free for the next."""
     one = server(YES)
     one.name = account
-    caller = caller_of(one, Lines(start=1), max_concurrency=1, requests_per_minute=1)
+    caller = caller_of(one, ModelClients(start=1), max_concurrency=1, requests_per_minute=1)
 
     async def refuses(cut: int) -> None:
         raise stop
@@ -168,7 +168,7 @@ def test_tokens_of_failed_attempts_count(virtual: Run, server: Kind, request_of:
 # --- an account ----------------------------------------------------------------------------------
 
 
-async def many(caller: Caller, request_of: Make, number: int) -> list[Completion]:
+async def many(caller: ModelClient, request_of: Make, number: int) -> list[Completion]:
     """Calls at one moment."""
     calls = [caller.call(request_of(f"call {n}"), nothing) for n in range(number)]
     return await asyncio.gather(*calls)
@@ -178,7 +178,7 @@ def test_slow_start(virtual: Run, server: Kind, request_of: Make) -> None:
     """Eight at once, then sixteen, then thirty-two."""
     one = server()
     told: list[LimitChange] = []
-    virtual(many(caller_of(one, Lines(tell=told.append)), request_of, 56))
+    virtual(many(caller_of(one, ModelClients(report=told.append)), request_of, 56))
     assert [one.sent.count(at) for at in (0.0, 1.0, 2.0)] == [8, 16, 32]
     assert [each.limit for each in told][:3] == [8, 10, 13]
     assert {each.account for each in told} == {"https://host/v1 KEY"}
@@ -187,7 +187,7 @@ def test_slow_start(virtual: Run, server: Kind, request_of: Make) -> None:
 def test_already_open(virtual: Run, server: Kind, request_of: Make) -> None:
     """Where the server's room is known, all go at once."""
     one = server()
-    virtual(many(caller_of(one, Lines(start=256)), request_of, 100))
+    virtual(many(caller_of(one, ModelClients(start=256)), request_of, 100))
     assert one.most == 100
 
 
@@ -195,7 +195,7 @@ def test_models_of_an_account_share_its_limit(virtual: Run, server: Kind, reques
     """Two models behind one key have eight places together; another account has its own."""
     one, two, other = server(seconds=5.0), server(seconds=5.0), server(seconds=5.0)
     other.name = "https://elsewhere KEY"
-    lines = Lines()
+    lines = ModelClients()
 
     async def all_three() -> int:
         tasks = [
@@ -216,7 +216,7 @@ def test_a_refusal_pauses_the_whole_account(virtual: Run, server: Kind, request_
     other = server(YES)
     other.name = "https://elsewhere KEY"
     told: list[LimitChange] = []
-    lines = Lines(tell=told.append)
+    lines = ModelClients(report=told.append)
 
     async def both() -> None:
         await asyncio.gather(
@@ -236,7 +236,7 @@ def test_a_burst_of_refusals_is_one_cut(virtual: Run, server: Kind, request_of: 
     """Eight refusals of calls sent together cut once, and each call is answered in the end."""
     one = server(*[RateLimited("429", retry_after=2.0)] * 8, YES)
     told: list[LimitChange] = []
-    replies = virtual(many(caller_of(one, Lines(tell=told.append)), request_of, 40))
+    replies = virtual(many(caller_of(one, ModelClients(report=told.append)), request_of, 40))
     assert len(replies) == 40
     assert len([each for each in told if each.why.startswith("cut")]) == 1
 
@@ -245,7 +245,7 @@ def test_first_come_first_sent(virtual: Run, server: Kind, request_of: Make) -> 
     """Calls are sent in the order in which they came."""
     one = server()
     order: list[int] = []
-    caller = caller_of(one, Lines(start=2))
+    caller = caller_of(one, ModelClients(start=2))
 
     async def one_call(number: int) -> None:
         async def before(cut: int) -> None:
@@ -264,7 +264,7 @@ def test_a_refused_call_goes_first(virtual: Run, server: Kind, request_of: Make)
     """Who was refused has waited longest: it is asked again before those who came later."""
     one = server(RateLimited("429", retry_after=1.0), YES)
     order: list[int] = []
-    caller = caller_of(one, Lines(start=1))
+    caller = caller_of(one, ModelClients(start=1))
 
     async def one_call(number: int) -> None:
         async def before(cut: int) -> None:
@@ -285,7 +285,7 @@ def test_who_gives_up_frees_its_place(
 ) -> None:
     """Cancelled while it waits, while it is given a place, or while it asks: nothing is lost."""
     one = server()
-    caller = caller_of(one, Lines(start=1), max_concurrency=3, requests_per_minute=6000)
+    caller = caller_of(one, ModelClients(start=1), max_concurrency=3, requests_per_minute=6000)
 
     async def some_give_up() -> list[Completion]:
         calls = [asyncio.create_task(caller.call(request_of(str(n)), nothing)) for n in range(6)]
@@ -304,7 +304,7 @@ def test_a_password_in_an_address_is_not_told(server: Kind, virtual: Run) -> Non
     one = server()
     one.name = "https://user:secret@host/v1 KEY"
     told: list[LimitChange] = []
-    caller_of(one, Lines(tell=told.append))
+    caller_of(one, ModelClients(report=told.append))
     assert [each.account for each in told] == ["https://host/v1 KEY"]
 
 

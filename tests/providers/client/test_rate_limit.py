@@ -1,4 +1,4 @@
-"""Rates per minute."""
+"""RateLimits per minute."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from orglab.providers.base import (
     RateLimited,
     Unavailable,
 )
-from orglab.providers.client.retry import GiveUp, Retry, RetryPolicy, curable
+from orglab.providers.client.retry import GiveUp, Retry, RetryPolicy, is_retryable
 
 POLICY = RetryPolicy()
 
@@ -31,7 +31,7 @@ def after(fault: ProviderError, attempt: int = 1, waited: float = 0.0) -> Retry 
 )
 def test_what_no_waiting_cures(kind: type[ProviderError]) -> None:
     """An empty account, a wrong key, a bad request and a full window are never asked again."""
-    assert not curable(kind("no"))
+    assert not is_retryable(kind("no"))
     assert after(kind("no")) == GiveUp()
 
 

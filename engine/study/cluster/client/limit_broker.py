@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
-from orglab.providers.client.adaptive_limit import Outcome, Sent
-from orglab.providers.client.model_client import Lines
-from orglab.providers.client.rate_limit import Rates, Reserved
-from orglab.providers.client.request_queue import Line
+from orglab.providers.client.adaptive_limit import CallOutcome
+from orglab.providers.client.model_client import AccountQueue, ModelClients
+from orglab.providers.client.rate_limit import RateLimits, Reservation
 
 __all__ = ["Held", "Permits"]
 
@@ -18,28 +18,28 @@ class Permits:
     """The limits of a study.
 
     Args:
-        lines: The lines to accounts, which the client's own calls (of judges) stand in too.
+        clients: The model clients, whose queues the client's own calls (of judges) use too.
     """
 
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
+    def __init__(self, clients: ModelClients) -> None:
+        self._clients = clients
         self._slots: dict[str, asyncio.Semaphore] = {}
-        self._rates: dict[str, Rates] = {}
+        self._rates: dict[str, RateLimits] = {}
 
     def slots(self, model: str, most: int) -> asyncio.Semaphore:
         """The calls that a model takes at once."""
         return self._slots.setdefault(model, asyncio.Semaphore(most))
 
-    def rates(self, model: str, per_minute: Sequence[float | None]) -> Rates:
+    def rates(self, model: str, per_minute: Sequence[float | None]) -> RateLimits:
         """Requests and tokens per minute of a model."""
         if model not in self._rates:
             requests, tokens = per_minute
-            self._rates[model] = Rates(requests=requests, tokens=tokens)
+            self._rates[model] = RateLimits(requests=requests, tokens=tokens)
         return self._rates[model]
 
-    def line(self, account: str) -> Line:
-        """The line of an account."""
-        return self._lines.line(account)
+    def queue(self, account: str) -> AccountQueue:
+        """Return the request queue of an account."""
+        return self._clients.queue(account)
 
 
 class Held:
@@ -53,8 +53,8 @@ class Held:
         self._permits = permits
         self._slots: Counter[str] = Counter()
         self._most: dict[str, int] = {}
-        self._rates: dict[str, Rates] = {}
-        self._tickets: dict[int, tuple[Line, Sent]] = {}
+        self._rates: dict[str, RateLimits] = {}
+        self._tickets: dict[int, tuple[AccountQueue, Any]] = {}
         self._last = 0
 
     async def slot(self, model: str, most: int) -> None:
@@ -77,31 +77,31 @@ class Held:
     def settle(self, model: str, tokens: int, sent: bool, used: int | None) -> None:
         """Gives back what a request did not use; of a worker that is gone, all counts as used."""
         if model in self._rates:
-            self._rates[model].settle(Reserved(tokens), sent=sent, used=used)
+            self._rates[model].settle(Reservation(tokens), sent=sent, used=used)
 
     async def enter(self, account: str, first: bool) -> int:
-        """Waits for a place in the line of an account; its number."""
-        line = self._permits.line(account)
-        sent = await line.enter(first=first)
+        """Wait for a place in the queue of an account; return its number."""
+        queue = self._permits.queue(account)
+        sent = await queue.enter(first=first)
         self._last += 1
-        self._tickets[self._last] = (line, sent)
+        self._tickets[self._last] = (queue, sent)
         return self._last
 
-    def leave(self, account: str, number: int, outcome: Outcome) -> None:  # noqa: ARG002 - as it travels
+    def leave(self, account: str, number: int, outcome: CallOutcome) -> None:  # noqa: ARG002 - as it travels
         """Frees a place."""
         place = self._tickets.pop(number, None)
         if place is not None:
-            line, sent = place
-            line.leave(sent, outcome)
+            queue, sent = place
+            queue.leave(sent, outcome)
 
     def pause(self, account: str, seconds: float) -> None:
         """Lets no call of the account begin for a while."""
-        self._permits.line(account).pause(seconds)
+        self._permits.queue(account).pause(seconds)
 
     def close(self) -> None:
         """Gives back what calls under way hold: the worker is gone."""
-        for line, sent in self._tickets.values():
-            line.leave(sent, "nothing")
+        for queue, sent in self._tickets.values():
+            queue.leave(sent, "nothing")
         self._tickets.clear()
         for model, count in self._slots.items():
             for _ in range(count):

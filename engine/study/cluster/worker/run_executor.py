@@ -13,7 +13,7 @@ from orglab.engine.study.batch.runner import Ending
 from orglab.engine.study.cluster.errors import SessionGone
 from orglab.engine.study.cluster.worker.bundle_loader import Unpacked
 from orglab.engine.study.cluster.worker.remote_journal import RemoteJournal, RemoteSharing, entry_of
-from orglab.engine.study.cluster.worker.remote_limits import RemoteLines
+from orglab.engine.study.cluster.worker.remote_limits import RemoteModelClients
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.engine.tools.records.vectors_file import vectors_file
 from orglab.engine.tools.source_pool import Sources
@@ -36,7 +36,7 @@ class Player:
         self._about = about
         self._unpacked = Unpacked(session, folder)
         self._sources = Sources()
-        self._desks = Desks(lines=RemoteLines(session))
+        self._desks = Desks(lines=RemoteModelClients(session))
         self._sharing = RemoteSharing(session) if about["shares"] else None
         self._arms: dict[int, tuple[Mapping[str, JSON], RunPlan]] = {}
         self._making: dict[int, asyncio.Lock] = {}

@@ -15,7 +15,7 @@ from orglab.engine.study.cluster.errors import ClusterError, SessionGone
 from orglab.engine.study.cluster.worker.bundle_loader import Unpacked
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import Interrupted
-from orglab.providers.client.model_client import Lines
+from orglab.providers.client.model_client import ModelClients
 from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.store.group_commit import StoreError
 
@@ -81,7 +81,7 @@ async def test_a_client_that_stays_away_is_gone() -> None:
 
 async def test_slots_are_those_of_all_workers() -> None:
     """A worker waits for a slot that another holds; one that goes gives back what it holds."""
-    permits = Permits(Lines())
+    permits = Permits(ModelClients())
     one, other = Held(permits), Held(permits)
     await one.slot("m", 1)
     waiting = asyncio.create_task(other.slot("m", 1))
@@ -96,7 +96,7 @@ async def test_slots_are_those_of_all_workers() -> None:
 
 async def test_the_line_of_an_account_is_one_for_all_workers() -> None:
     """Places of a worker that goes are others'."""
-    permits = Permits(Lines(start=1))
+    permits = Permits(ModelClients(start=1))
     one, other = Held(permits), Held(permits)
     place = await one.enter(ACCOUNT, False)
     waiting = asyncio.create_task(other.enter(ACCOUNT, False))
@@ -114,7 +114,7 @@ async def test_the_line_of_an_account_is_one_for_all_workers() -> None:
 
 async def test_rates_are_those_of_all_workers() -> None:
     """What one worker takes of a minute, another has not; what was not sent is given back."""
-    permits = Permits(Lines())
+    permits = Permits(ModelClients())
     one, other = Held(permits), Held(permits)
     await one.reserve("m", [1, None], 10)
     waiting = asyncio.create_task(other.reserve("m", [1, None], 10))
