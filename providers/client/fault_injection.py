@@ -1,7 +1,6 @@
-"""Fault injection, to measure a team's robustness. ``docs/how-to/errors-and-retries.md``
-explains each fault.
+"""Fault injection, to measure a team's robustness.
 
-A fault is drawn from its name, the call's identity and the attempt number: a study has the same
+``docs/how-to/errors-and-retries.md`` explains each fault. A fault is drawn from its name, the call's identity and the attempt number: a study has the same
 faults whatever the order of its calls, and the rate of one fault does not affect another.
 """
 
