@@ -40,7 +40,7 @@ from scipy import stats
 from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
 from orglab.engine.study.experiment.load import guard, load_experiment
-from orglab.results.report.experiment.findings import Findings, read_findings
+from orglab.results.report.experiment.findings import ExperimentFindings, read_findings
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.statistics.tests.paired import PairedTest, paired_t
 from orglab.results.statistics.tests.power import power
@@ -120,7 +120,9 @@ LINES = (
 # --- one experiment ------------------------------------------------------------------------------
 
 
-def run_once(file: str, seed: int, overrides: Mapping[str, object] | None = None) -> Findings:
+def run_once(
+    file: str, seed: int, overrides: Mapping[str, object] | None = None
+) -> ExperimentFindings:
     """One experiment through the engine, its store thrown away."""
     experiment = replace(load_experiment(STUDY / file, overrides=overrides), seed=seed)
     guard(experiment)
@@ -131,8 +133,8 @@ def run_once(file: str, seed: int, overrides: Mapping[str, object] | None = None
         finally:
             store.close()
         findings = read_findings(Path(folder))
-    if findings.analysis is None or findings.faults:
-        raise RuntimeError("; ".join(findings.faults) or "nothing was analysed")
+    if findings.analysis is None or findings.errors:
+        raise RuntimeError("; ".join(findings.errors) or "nothing was analysed")
     return findings
 
 
@@ -152,7 +154,7 @@ def alarms_of(seed: int) -> Measures:
     return {row.outcome: row.p for row in analysis.primary if row.p is not None}
 
 
-def effects(findings: Findings) -> Iterator[tuple[str, float]]:
+def effects(findings: ExperimentFindings) -> Iterator[tuple[str, float]]:
     """Effects on the judged outcomes."""
     analysis = findings.analysis
     assert analysis is not None
@@ -164,12 +166,12 @@ def effects(findings: Findings) -> Iterator[tuple[str, float]]:
     for subset in analysis.subsets:
         for effect in subset.effects:
             yield f"unexercised {effect.outcome}", known(effect.effect.difference)
-    assert findings.study is not None
-    final = findings.study.cells("final").judges_averaged()
+    assert findings.dataset is not None
+    final = findings.dataset.cells("final").judges_averaged()
     yield "final won", float((final.of(FLAT) > final.of(HIERARCHICAL)).sum())
 
 
-def reports(findings: Findings) -> Iterator[tuple[str, float]]:
+def reports(findings: ExperimentFindings) -> Iterator[tuple[str, float]]:
     """Measures of the reports' text."""
     for name in PLAINLY_MEASURED:
         flat, other = by_unit(findings, name, FLAT), by_unit(findings, name, HIERARCHICAL)
@@ -183,7 +185,7 @@ def reports(findings: Findings) -> Iterator[tuple[str, float]]:
     yield "faultless", float(sum(count == 0 for count in wrong))
 
 
-def drafts(findings: Findings) -> Iterator[tuple[str, float]]:
+def drafts(findings: ExperimentFindings) -> Iterator[tuple[str, float]]:
     """What became of drafts."""
     assert findings.analysis is not None
     for row in findings.analysis.drafts:
@@ -200,7 +202,7 @@ def drafts(findings: Findings) -> Iterator[tuple[str, float]]:
         yield name, float(loops.count(number))
 
 
-def doses(findings: Findings) -> Iterator[tuple[str, float]]:
+def doses(findings: ExperimentFindings) -> Iterator[tuple[str, float]]:
     """Clarity against loops."""
     assert findings.analysis is not None
     (dose,) = findings.analysis.dose
@@ -212,7 +214,7 @@ def doses(findings: Findings) -> Iterator[tuple[str, float]]:
     yield "r2", known(dose.clustered.r_squared)
 
 
-def uses(findings: Findings) -> Iterator[tuple[str, float]]:
+def uses(findings: ExperimentFindings) -> Iterator[tuple[str, float]]:
     """What the hierarchical arm used more, as a share of the flat arm's."""
     assert findings.analysis is not None
     flat, other = (findings.costs.arms[arm] for arm in (FLAT, HIERARCHICAL))
@@ -224,7 +226,7 @@ def uses(findings: Findings) -> Iterator[tuple[str, float]]:
             yield "seconds", known(row.relative)
 
 
-def judges(findings: Findings) -> Iterator[tuple[str, float]]:
+def judges(findings: ExperimentFindings) -> Iterator[tuple[str, float]]:
     """Agreement and severity."""
     assert findings.analysis is not None
     for row in findings.analysis.judging:
@@ -234,7 +236,7 @@ def judges(findings: Findings) -> Iterator[tuple[str, float]]:
                 yield f"severity {judge.judge}", known(judge.severity)
 
 
-def remarks(findings: Findings) -> Iterator[str]:
+def remarks(findings: ExperimentFindings) -> Iterator[str]:
     """The lines of the table that are no numbers."""
     analysis = findings.analysis
     assert analysis is not None
@@ -257,7 +259,7 @@ def remarks(findings: Findings) -> Iterator[str]:
             yield f"without an intervention, {effect.outcome}: n {effect.n}, p {shown_p(effect.p)}"
 
 
-def by_unit(findings: Findings, name: str, arm: str) -> dict[str, float]:
+def by_unit(findings: ExperimentFindings, name: str, arm: str) -> dict[str, float]:
     """A measure of the runs of an arm, by unit; missing ones left out."""
     rows = findings.tables.numbers
     return {

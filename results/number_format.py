@@ -22,6 +22,7 @@ __all__ = [
     "places",
     "sentence",
     "signed",
+    "with_interval",
 ]
 
 MINUS = "\N{MINUS SIGN}"
@@ -75,6 +76,24 @@ def interval(low: float | None, high: float | None, decimals: int | None = None)
         return NOTHING
     digits = clear_places(None, low, high) if decimals is None else decimals
     return f"{number(low, digits)} to {number(high, digits)}"
+
+
+def with_interval(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    *,
+    sign: bool = True,
+    unit: str = "",
+    separator: str = " ",
+    decimals: int | None = None,
+) -> str:
+    """Format an estimate with its interval: ``+0.31 [0.12 to 0.50]``; an en dash for None."""
+    if value is None:
+        return NOTHING
+    digits = clear_places(value, low, high) if decimals is None else decimals
+    text = f"{(signed if sign else number)(value, digits)}{unit}"
+    return f"{text}{separator}[{interval(low, high, digits)}]" if low is not None else text
 
 
 def p_value(p: float | None) -> str:

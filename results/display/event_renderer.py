@@ -18,7 +18,7 @@ from orglab.results.store.journal.call_codec import position_key
 from orglab.results.store.journal.history import answering
 from orglab.results.usage.cost_text import cost_of
 
-__all__ = ["Teller"]
+__all__ = ["EventRenderer"]
 
 Body: TypeAlias = Mapping[str, JSON]
 
@@ -32,7 +32,7 @@ _NOT_TAKEN = {
 }
 
 
-class Teller:
+class EventRenderer:
     """Makes the lines of a transcript from a run's events.
 
     Args:
@@ -53,7 +53,7 @@ class Teller:
         self._receivers: list[str] = []
         self._failed: tuple[str, int] | None = None
         self._failures: list[str] = []
-        self._told: set[str] = set()
+        self._shown_failures: set[str] = set()
         self._systems: dict[str, str] = {}
         self._teams = {
             (event.body["copy"], event.body["visit"])
@@ -61,8 +61,8 @@ class Teller:
             if event.kind == "team_started"
         }
 
-    def tell(self) -> Sequence[RenderableType]:
-        """Everything that happened, in order."""
+    def render(self) -> Sequence[RenderableType]:
+        """Render every event, in order."""
         events = self._record.events
         for event, following in zip(events, [*events[1:], None], strict=True):
             if event.tick != self._tick:
@@ -85,8 +85,8 @@ class Teller:
         content = value_block(value) if not style else prose(str(value), style)
         self._lines.append(barred(content, indent))
 
-    def _words(self, head: str, words: str, style: str) -> None:
-        """Who says what: on one line where it is short."""
+    def _headed_text(self, head: str, words: str, style: str) -> None:
+        """Print a heading and its text: on one line if it is short."""
         text = Text(visible(head), style=style)
         if words and "\n" not in words and len(words) <= _SHORT_WORDS:
             text.append(": " + visible(words), style="not bold default")
@@ -99,11 +99,11 @@ class Teller:
         text = Text(visible(who), style="bold cyan")
         text.append(visible(what), style="not bold default")
         if calls:
-            text.append(f"  {_price(calls)}", style="not bold dim")
+            text.append(f"  {_usage_text(calls)}", style="not bold dim")
         self._lines += [Text(""), text]
 
     def _work(self, copy: str, visit: int) -> None:
-        """What a turn did before its output: tools, failures, repairs, reasoning."""
+        """Print what a turn did before its output: tools, failures, repairs, reasoning."""
         if self._full:
             self._prompt(copy, self._calls.get((copy, visit), ()))
         for step in sorted(self._steps(copy, visit), key=_position):
@@ -113,18 +113,18 @@ class Teller:
                 self._reply(step)
 
     def _prompt(self, copy: str, calls: Sequence[CallRecord]) -> None:
-        """What the copy was told: its system text where it is new, and this turn's prompt."""
+        """Print the prompt of a copy: its system text if new, and this turn's prompt."""
         if not calls:
             return
         messages = calls[0].request.get("messages") or []
         system = "\n".join(one["content"] for one in messages if one["role"] == "system")
         if system and self._systems.get(copy) != system:
             self._systems[copy] = system
-            self._line("who it is:", "dim")
+            self._line("system prompt:", "dim")
             self._block(system, "dim", indent=4)
         said = [one["content"] for one in messages if one["role"] == "user"]
         if said:
-            self._line("what it is told:", "dim")
+            self._line("prompt:", "dim")
             self._block(said[-1], "dim", indent=4)
 
     def _steps(self, copy: str, visit: int) -> Iterable[CallRecord | ToolCallRecord]:
@@ -170,7 +170,9 @@ class Teller:
         copy, visit = body["copy"], body["visit"]
         output = self._outputs.get((copy, visit))
         which = f", turn {visit}" if visit > 1 else ""
-        self._heading(copy, which + _mark(output, self._record), self._calls.get((copy, visit), ()))
+        self._heading(
+            copy, which + _outcome_mark(output, self._record), self._calls.get((copy, visit), ())
+        )
         if inbox := body.get("inbox"):
             again = " again" if body.get("again") else ""
             self._line(f"reads{again} {', '.join(item['output'] for item in inbox)}", "dim")
@@ -200,17 +202,17 @@ class Teller:
         self._under = None
 
     def _on_output(self, body: Body, event: Event) -> None:
-        """Told with its turn."""
+        """Do nothing: printed with its turn."""
 
     def _on_turn_failed(self, body: Body, _: Event) -> None:
         self._failed = (body["copy"], self._tick)
-        self._line(f"✗ {body['copy']} failed: {_error_words(body.get('error'))}", "bold red", 0)
+        self._line(f"✗ {body['copy']} failed: {_error_text(body.get('error'))}", "bold red", 0)
 
     def _on_skipped(self, body: Body, _: Event) -> None:
         why = ": nothing reached it"
         if body["why"] == "error":
             known = self._failed == (body["copy"], self._tick)
-            why = "" if known else f": its turn failed: {_error_words(body.get('error'))}"
+            why = "" if known else f": its turn failed: {_error_text(body.get('error'))}"
         self._line(f"• {body['copy']} is skipped{why}", "dim", 0)
 
     # -- reviews ------------------------------------------------------------------------------
@@ -222,30 +224,30 @@ class Teller:
         self._work(superior, visit)
         self._under = (body["link"], output)
 
-    def _open(self, body: Body, what: str) -> None:
-        """A heading for what a link says without a review turn."""
+    def _open_link(self, body: Body, what: str) -> None:
+        """Print a heading for what a link decides without a review turn."""
         if self._under != (body["link"], body["output"]):
             self._heading(body["link"], f" {what} {body['output']}", ())
             self._failures = []
             self._under = (body["link"], body["output"])
 
     def _on_check(self, body: Body, _: Event) -> None:
-        self._open(body, "checks")
+        self._open_link(body, "checks")
         reason = f": {one_line(body['reason'], 400)}" if body.get("reason") else ""
         if body["passed"]:
             self._line(f"✓ {body['evaluator']}{reason}", "green")
         else:
             self._line(f"✗ {body['evaluator']}{reason}", "red")
             self._failures.append(f"{body['evaluator']}: {body.get('reason', '')}")
-            self._told.add("\n".join(self._failures))
+            self._shown_failures.add("\n".join(self._failures))
 
     def _on_coin(self, body: Body, _: Event) -> None:
-        self._open(body, "tosses a coin on")
+        self._open_link(body, "tosses a coin on")
         side = "heads: sent back" if body["heads"] else "tails: delivered unread"
         self._line(f"{side}", "dim")
 
     def _on_verdict(self, body: Body, _: Event) -> None:
-        self._open(body, "on")
+        self._open_link(body, "on")
         if body["by"] == "checks" and body["action"] == "approve" and not body.get("reason"):
             return  # the checks say it
         action, obliged = body["action"], body.get("obliged")
@@ -255,9 +257,11 @@ class Teller:
         sign = "✓" if action == "approve" else "✎" if action == "comment" else "↺"
         style = _GOOD.get(action, "yellow")
         reason = body.get("reason", "")
-        self._words(f"{sign} {action}{used}{to}", "" if reason in self._told else reason, style)
+        self._headed_text(
+            f"{sign} {action}{used}{to}", "" if reason in self._shown_failures else reason, style
+        )
         if body.get("suggestion"):
-            self._words("  suggests", body["suggestion"], "dim")
+            self._headed_text("  suggests", body["suggestion"], "dim")
         if body.get("forced"):
             text = "! forced accept: the cap is used up, and it is delivered all the same"
             self._line(text, "bold yellow")
@@ -265,14 +269,14 @@ class Teller:
             self._used[body["link"]] = used
 
     def _on_unreviewed(self, body: Body, _: Event) -> None:
-        error = _error_words(body.get("error"))
+        error = _error_text(body.get("error"))
         self._line(f"! {body['output']} stays unreviewed: {error}", "bold yellow", 0)
 
     def _on_lapsed(self, body: Body, _: Event) -> None:
         self._line(f"{body['output']} is void: something before it begins anew", "dim", 0)
 
     def _on_sent_back(self, body: Body, event: Event) -> None:
-        """Told with the verdict that sent it back."""
+        """Do nothing: printed with the verdict that sent it back."""
 
     def _on_withdrawn(self, body: Body, _: Event) -> None:
         self._line(f"{body['output']} is withdrawn from everyone's sight", "dim")
@@ -280,7 +284,7 @@ class Teller:
     # -- links --------------------------------------------------------------------------------
 
     def _pending_delivery(self, event: Event) -> None:
-        """Its receivers are told with the next delivery of the same output."""
+        """Collect receivers: they are printed with the next delivery of the same output."""
         self._receivers += _receivers(event.body)
 
     def _on_delivered(self, body: Body, event: Event) -> None:
@@ -313,7 +317,7 @@ class Teller:
         self._line(f"! {body['link']} is used up and not taken", "yellow", 0)
 
     def _on_ended(self, body: Body, event: Event) -> None:
-        """Told at the foot."""
+        """Do nothing: printed in the footer."""
 
     def _on_other(self, body: Body, event: Event) -> None:
         self._line(f"{event.kind}: {inline(body, 200)}", "dim", 0)
@@ -338,7 +342,7 @@ def _position(step: CallRecord | ToolCallRecord) -> tuple[tuple[int, int, str], 
     return position_key(step.position)
 
 
-def _price(calls: Sequence[CallRecord]) -> str:
+def _usage_text(calls: Sequence[CallRecord]) -> str:
     served = calls[-1].served or calls[-1].model or calls[-1].provider
     read = sum(call.tokens["input"] for call in calls)
     written = sum(call.tokens["output"] for call in calls)
@@ -348,7 +352,7 @@ def _price(calls: Sequence[CallRecord]) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _mark(output: Output | None, record: RunRecord) -> str:
+def _outcome_mark(output: Output | None, record: RunRecord) -> str:
     if output is None:
         return ""
     for end, words in ((record.answer, ", the answer"), (record.last, ", the last and no answer")):
@@ -358,20 +362,20 @@ def _mark(output: Output | None, record: RunRecord) -> str:
 
 
 def _how_read(call: CallRecord) -> str:
-    """How a reply was read, where that is worth a word."""
+    """Return how a reply was read, if that is worth noting."""
     how, problem = call.read.get("how", ""), call.read.get("problem")
     if problem and call.error:
         return ""  # the error tells it
     if problem:
         message = one_line(str(call.read.get("message") or problem), 300)
-        return f"the reply could not be used ({problem}: {message}); asked again"
+        return f"the reply could not be used ({problem}: {message}); retried"
     if call.stop in ("length", "refusal"):
         cut = "cut by the token limit" if call.stop == "length" else "a refusal"
         return f"the reply is {cut}"
     return "" if how in _USUAL else f"read from the reply: {how}"
 
 
-def _error_words(error: JSON) -> str:
+def _error_text(error: JSON) -> str:
     if isinstance(error, Mapping):
         return one_line(f"{error.get('kind', 'error')}: {error.get('message', '')}", 400)
     return one_line(str(error or "no reason given"), 400)

@@ -51,13 +51,13 @@ class Prefixed:
 
 
 def barred(content: RenderableType, indent: int = 0) -> Prefixed:
-    """Something with a bar down its left side."""
+    """Add a bar down the left side."""
     bar = " " * indent + "│ "
     return Prefixed(content, bar, bar, style="dim")
 
 
 def prose(text: str, style: str = "") -> RenderableType:
-    """A text of any length, safe to look at."""
+    """Render a text of any length, safe to look at."""
     shown = visible(text)
     return Text(shown, style=style) if len(shown) <= _LONG else _Long(shown, style)
 
@@ -71,14 +71,18 @@ class _Long:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         style = console.get_style(self._style)
         for line in self._text.split("\n"):
-            rows = _rows if line.isascii() and "\t" not in line else partial(_wide_rows, console)
+            rows = (
+                _narrow_rows
+                if line.isascii() and "\t" not in line
+                else partial(_wide_rows, console)
+            )
             for row in rows(line, options.max_width):
                 yield Segment(row, style)
                 yield Segment.line()
 
 
-def _rows(line: str, width: int) -> Iterator[str]:
-    """Rows of a line whose signs each take one column: broken at blanks where there are any."""
+def _narrow_rows(line: str, width: int) -> Iterator[str]:
+    """Yield the rows of a line of narrow characters, broken at blanks if possible."""
     start = 0
     while len(line) - start > width:
         blank = line.rfind(" ", start + 1, start + width + 1)
@@ -89,7 +93,7 @@ def _rows(line: str, width: int) -> Iterator[str]:
 
 
 def _wide_rows(console: Console, line: str, width: int) -> Iterator[str]:
-    """Rows of any line: by Rich, a piece at a time; the last row of each goes on with the next."""
+    """Yield the rows of any line, wrapped by Rich piece by piece."""
     rest = ""
     for start in range(0, len(line), _LONG):
         piece = Text(rest + line[start : start + _LONG])
@@ -101,9 +105,9 @@ def _wide_rows(console: Console, line: str, width: int) -> Iterator[str]:
 
 
 def inline(value: JSON, width: int = _SHORT) -> str:
-    """A value on one line, cut at ``width``: ``rows: 1707, columns: 12 items``."""
+    """Render a value on one line, cut at ``width``: ``rows: 1707, columns: 12 items``."""
     if isinstance(value, Mapping):
-        fields = ", ".join(f"{key}: {_part(item)}" for key, item in value.items())
+        fields = ", ".join(f"{key}: {_inline_field(item)}" for key, item in value.items())
         return one_line(fields or "nothing", width)
     if not _is_list(value):
         return one_line(_scalar(value), width)
@@ -113,8 +117,8 @@ def inline(value: JSON, width: int = _SHORT) -> str:
     return one_line(first if len(value) == 1 else f"{len(value)} items, first: {first}", width)
 
 
-def _part(value: JSON) -> str:
-    """A field's value among others."""
+def _inline_field(value: JSON) -> str:
+    """Render a field's value among others."""
     if isinstance(value, Mapping):
         return amount(len(value), "field") if value else "nothing"
     if not _is_list(value):
@@ -124,7 +128,7 @@ def _part(value: JSON) -> str:
 
 
 def value_block(value: JSON, depth: int = 0) -> RenderableType:
-    """A value over as many lines as it needs; nested things are indented by two."""
+    """Render a value over as many lines as it needs; nested values are indented by two."""
     if isinstance(value, Mapping) and value and depth < _DEEP:
         return Group(*[_field(str(key), item, depth) for key, item in value.items()])
     if _is_list(value) and value and depth < _DEEP:
@@ -134,19 +138,19 @@ def value_block(value: JSON, depth: int = 0) -> RenderableType:
 
 def _field(key: str, value: JSON, depth: int) -> RenderableType:
     name = Text(visible(key) + ": ", style="dim")
-    if _fits(value):
+    if _fits_on_line(value):
         return name.append(Text(_on_a_line(value), style="not dim"))
     return Group(name, Padding(value_block(value, depth + 1), (0, 0, 0, 2)))
 
 
 def _item(value: JSON, depth: int) -> RenderableType:
-    if _fits(value):
+    if _fits_on_line(value):
         return Prefixed(Text(_on_a_line(value)), "• ", "  ")
     return Prefixed(value_block(value, depth + 1), "• ", "  ")
 
 
-def _fits(value: JSON) -> bool:
-    """On one line; a text of one paragraph does, however long, since it wraps."""
+def _fits_on_line(value: JSON) -> bool:
+    """Check whether a value fits on one line; a text of one paragraph does, since it wraps."""
     if isinstance(value, str):
         return len(value) <= _LONG and "\n" not in value.strip()
     if isinstance(value, Mapping):
@@ -173,7 +177,7 @@ def _is_flat(values: Iterable[JSON]) -> bool:
 
 
 def _is_shallow(values: Iterable[JSON]) -> bool:
-    """Scalars, and lists of a few of them."""
+    """Check for scalars, and lists of a few of them."""
     return not any(
         isinstance(item, Mapping) or (_is_list(item) and not (_is_flat(item) and len(item) <= _FEW))
         for item in values

@@ -13,8 +13,8 @@ from rich.text import Text
 from orglab.providers.terminal_safety import visible
 from orglab.results.number_format import amount, dollars, duration
 from orglab.results.store.reader import Reader, RunRow
-from orglab.results.usage.cost_text import money_words, unreal
-from orglab.results.usage.served_models import drift_words, drifts
+from orglab.results.usage.cost_text import money_notes, unreal
+from orglab.results.usage.served_models import drift_text, drifts
 
 __all__ = ["runs_table"]
 
@@ -37,18 +37,18 @@ _COLUMNS = (
 
 
 def runs_table(reader: Reader, *, limit: int | None = 1_000) -> RenderableType:
-    """One line a run; a run can be shown by the id as printed.
+    """Render one line a run; a run can be shown by the id as printed.
 
     Args:
         reader: The study.
         limit: Show at most so many, and say how many more there are; None: all.
     """
-    rows = list(_first(reader.runs(), limit))
+    rows = list(_first_runs(reader.runs(), limit))
     total = sum(1 for _ in reader.statuses()) if limit is not None else len(rows)
     shown = _prefix_length(reader)
     table = _Runs(rows, shown)
-    notes = [*_notes(rows, total), *money_words(reader)]
-    warnings = [Text(f"DRIFT: {drift_words(each)}", style="yellow") for each in drifts(reader)]
+    notes = [*_notes(rows, total), *money_notes(reader)]
+    warnings = [Text(f"DRIFT: {drift_text(each)}", style="yellow") for each in drifts(reader)]
     return Group(table, *[Text(note, style="dim") for note in notes], *warnings)
 
 
@@ -87,7 +87,7 @@ class _Runs:
                 right = "right" if names[0] in _FIGURES else "left"
                 table.add_column(title, justify=right, no_wrap=True)  # type: ignore[arg-type]
         for row in self._rows:
-            cells = dict(zip(_COLUMNS, _cells(row, self._shown, self._unreal), strict=True))
+            cells = dict(zip(_COLUMNS, _run_cells(row, self._shown, self._unreal), strict=True))
             table.add_row(*[Text("\n").join(cells[name] for name in names) for names in columns])
         return table
 
@@ -95,7 +95,7 @@ class _Runs:
         return f"{self._unreal} cost" if name == "cost" and self._unreal == "simulated" else name
 
 
-def _first(rows: Iterable[RunRow], limit: int | None) -> Iterable[RunRow]:
+def _first_runs(rows: Iterable[RunRow], limit: int | None) -> Iterable[RunRow]:
     for number, row in enumerate(rows):
         if number == limit:
             return
@@ -103,18 +103,18 @@ def _first(rows: Iterable[RunRow], limit: int | None) -> Iterable[RunRow]:
 
 
 def _prefix_length(reader: Reader) -> int:
-    """The shortest length at which the first characters tell all ids apart."""
+    """Return the shortest length at which the first characters distinguish all ids."""
     ids = sorted(reader.statuses())
-    longest = max((_common(a, b) for a, b in pairwise(ids)), default=0)
+    longest = max((_common_prefix(a, b) for a, b in pairwise(ids)), default=0)
     return max(_SHORTEST, longest + 1)
 
 
-def _common(one: str, other: str) -> int:
+def _common_prefix(one: str, other: str) -> int:
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _cells(row: RunRow, shown: int, unreal: str) -> list[Text]:
+def _run_cells(row: RunRow, shown: int, unreal: str) -> list[Text]:
     ended = row.status != "running"
     spent = row.seconds if row.seconds is not None else row.service_seconds + row.waiting_seconds
     figures = (

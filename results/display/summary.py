@@ -30,19 +30,19 @@ from orglab.results.report.experiment.plan_history import (
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.tables.sweep_plan import SweepPlan, sweep_plan
-from orglab.results.usage.cost_text import money_words, unreal
-from orglab.results.usage.served_models import Drift, drift_words, drifts
+from orglab.results.usage.cost_text import money_notes, unreal
+from orglab.results.usage.served_models import Drift, drift_text, drifts
 
-__all__ = ["ArmFigures", "Measure", "Summary", "summary"]
+__all__ = ["ArmFigures", "MeasureSummary", "Summary", "summary"]
 
 _DETAIL = re.compile(r"@\d+$|^hedges\.|^judge_panel\.")
-"""Names of scores of single drafts, of classes, and of how judging went: told with the others."""
+"""Names of scores of single drafts, of classes, and of how judging went; they are not shown."""
 _AT_ONCE = 4
 """Columns side by side; more groups follow below."""
 
 
 @dataclass(kw_only=True, slots=True)
-class Measure:
+class MeasureSummary:
     """What was measured under one name in one group.
 
     Attributes:
@@ -51,7 +51,7 @@ class Measure:
         values: Numbers, or 0 and 1.
         labels: How often each label was given.
         missing: Runs in which the value is missing.
-        units: The units that were measured: of several runs of one unit, no interval is told, since
+        units: The units that were measured: several runs of one unit have no interval, since
             they say less than as many units would.
     """
 
@@ -63,7 +63,7 @@ class Measure:
     units: set[str] = field(default_factory=set)
 
     def add(self, value: float | None, label: str | None, unit: str) -> None:
-        """Counts a score of a run of a unit."""
+        """Count a run or a score."""
         if label is not None or value is not None:
             self.units.add(unit)
         if label is not None:
@@ -79,7 +79,7 @@ class Measure:
         return len(self.values) + self.labels.total()
 
     def as_json(self) -> dict[str, JSON]:
-        """Its figures as plain data."""
+        """Convert to plain data."""
         figures: dict[str, JSON] = {"scale": self.scale, "n": self.n, "missing": self.missing}
         if self.labels:
             return figures | {"labels": dict(self.labels.most_common())}
@@ -96,11 +96,11 @@ class Measure:
         return wilson(hits, self.n) if self.n == len(self.units) else None
 
     def text(self, runs: int) -> str:
-        """Its figures on a line or two; of how many, where it is not of all ``runs``."""
+        """Render as plain text."""
         if not self.n:
             return f"{self.missing} missing" if self.missing else ""
         few = f"\nof {self.n}, {self.missing} missing" if self.n != runs or self.missing else ""
-        return self._text() + few
+        return self._value_text() + few
 
     @property
     def is_zero(self) -> bool:
@@ -108,7 +108,7 @@ class Measure:
         counted = self.scale != "binary" and not self.labels and not self.missing
         return counted and bool(self.values) and not any(self.values)
 
-    def _text(self) -> str:
+    def _value_text(self) -> str:
         if self.labels:
             label, often = self.labels.most_common(1)[0]
             return f"{visible(label)}: {often} of {self.n}"
@@ -119,7 +119,7 @@ class Measure:
             if interval is None:
                 return f"{rate}, {amount(len(self.units), 'unit')}"
             return f"{rate}, {100 * interval[0]:.0f} to {100 * interval[1]:.0f} %"
-        return f"{_short(fmean(self.values))}, median {_short(median(self.values))}"
+        return f"{_short_number(fmean(self.values))}, median {_short_number(median(self.values))}"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -145,11 +145,11 @@ class ArmFigures:
     simulated: int = 0
     unpriced: int = 0
     totals: dict[str, list[float]] = field(default_factory=dict)
-    measures: dict[str, Measure] = field(default_factory=dict)
+    measures: dict[str, MeasureSummary] = field(default_factory=dict)
     earlier: int = 0
 
     def add(self, row: RunRow) -> None:
-        """Counts a run."""
+        """Count a run or a score."""
         self.statuses[row.status] += 1
         if row.status == "running":
             return
@@ -180,7 +180,7 @@ class ArmFigures:
         return self.runs - self.statuses["running"]
 
     def as_json(self) -> dict[str, JSON]:
-        """Its figures as plain data; totals are of the runs that ended."""
+        """Convert to plain data."""
         return {
             "label": self.label,
             "arm": self.arm,
@@ -224,12 +224,12 @@ class Summary:
         if self.simulated:
             words = "SIMULATED: no language model wrote these replies; the figures measure nothing"
             if not all(group.simulated == group.ended for group in self.groups):
-                words = f"PARTLY SIMULATED: {_few([*map(_simulated, self.groups)])}"
+                words = f"PARTLY SIMULATED: {_first_few([*map(_simulated_text, self.groups)])}"
             parts.append(Text(words, style="bold magenta"))
         starts = range(0, len(self.groups), _AT_ONCE)
-        told = [name for name in _measured(self.groups) if self.everything or self._is_main(name)]
-        zeros = [name for name in told if _is_zero(self.groups, name)]
-        names = [name for name in told if name not in zeros]
+        texts = [name for name in _measured(self.groups) if self.everything or self._is_main(name)]
+        zeros = [name for name in texts if _is_zero(self.groups, name)]
+        names = [name for name in texts if name not in zeros]
         totals = _TOTALS if self.everything else _MAIN_TOTALS
         parts += [_table(self.groups[start : start + _AT_ONCE], totals, names) for start in starts]
         parts.append(Text("Means and medians; rates with Wilson intervals of 95 %.", style="dim"))
@@ -238,15 +238,15 @@ class Summary:
             parts.append(Text(words, style="dim"))
         if zeros:
             parts.append(Text(f"0 in every run: {visible(', '.join(zeros))}", style="dim"))
-        parts += [Text(f"{self._of(place)}{words}") for place, words in self.money]
+        parts += [Text(f"{self._study_prefix(place)}{words}") for place, words in self.money]
         parts += [
-            Text(f"DRIFT: {self._of(place)}{drift_words(drift)}", style="bold yellow")
+            Text(f"DRIFT: {self._study_prefix(place)}{drift_text(drift)}", style="bold yellow")
             for place, drift in self.drifts
         ]
         return Group(*parts)
 
-    def _of(self, place: str) -> str:
-        """Which study, where there are several."""
+    def _study_prefix(self, place: str) -> str:
+        """Return which study, if there are several."""
         several = len({group.study for group in self.groups}) > 1
         return f"{visible(place)}: " if several else ""
 
@@ -257,7 +257,7 @@ class Summary:
         return any(measure.main for measure in found)
 
     def text(self, width: int = 100) -> str:
-        """The table as plain text of ``width`` columns."""
+        """Render as plain text."""
         console = Console(
             file=StringIO(), width=width, no_color=True, color_system=None, highlight=False
         )
@@ -266,7 +266,7 @@ class Summary:
         return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
 
     def as_json(self) -> dict[str, JSON]:
-        """Everything as plain data, for ``strict_json.dumps``."""
+        """Convert to plain data."""
         return {
             "simulated": self.simulated,
             "groups": [group.as_json() for group in self.groups],
@@ -275,20 +275,20 @@ class Summary:
         }
 
 
-def _simulated(group: ArmFigures) -> str:
-    """How many of its runs are simulated; "" where none is."""
+def _simulated_text(group: ArmFigures) -> str:
+    """Describe how many runs of a group are simulated; "" if none is."""
     words = f"{visible(group.label)} {group.simulated} of {group.ended} ended runs"
     return words if group.simulated else ""
 
 
-def _few(words: Sequence[str]) -> str:
-    told = [each for each in words if each]
-    more = [f"{len(told) - _AT_ONCE} more"] if len(told) > _AT_ONCE else []
-    return ", ".join([*told[:_AT_ONCE], *more])
+def _first_few(words: Sequence[str]) -> str:
+    texts = [each for each in words if each]
+    more = [f"{len(texts) - _AT_ONCE} more"] if len(texts) > _AT_ONCE else []
+    return ", ".join([*texts[:_AT_ONCE], *more])
 
 
 def summary(places: Sequence[Path], *, everything: bool = False) -> Summary:
-    """The figures of studies, one group an arm of each.
+    """Summarise studies, one group an arm of each.
 
     Args:
         places: The studies' files or folders.
@@ -302,10 +302,10 @@ def summary(places: Sequence[Path], *, everything: bool = False) -> Summary:
     money: list[tuple[str, str]] = []
     for place in places:
         with Reader(place) as reader:
-            groups += _read(reader)
+            groups += _read_groups(reader)
             name = reader.path.parent.name
             drifting += [(name, drift) for drift in drifts(reader)]
-            money += [(name, words) for words in money_words(reader)]
+            money += [(name, words) for words in money_notes(reader)]
     arms = Counter(group.arm for group in groups)
     for group in groups:
         if arms[group.arm] > 1:
@@ -315,11 +315,13 @@ def summary(places: Sequence[Path], *, everything: bool = False) -> Summary:
     )
 
 
-def _read(reader: Reader) -> Iterable[ArmFigures]:
+def _read_groups(reader: Reader) -> Iterable[ArmFigures]:
     groups: dict[str, ArmFigures] = {}
     rows = list(reader.runs())
     sweep = sweep_plan(reader)
-    current = current_numbers(reader, sweep.as_experiment) if sweep else _current(reader, rows)
+    current = (
+        current_numbers(reader, sweep.as_experiment) if sweep else _current_numbers(reader, rows)
+    )
     for row in rows:
         if sweep is not None and not _is_planned(sweep, row):
             continue
@@ -330,13 +332,13 @@ def _read(reader: Reader) -> Iterable[ArmFigures]:
         else:
             group.earlier += 1
     _add_scores(reader, groups, current)
-    arms = list(sweep.by_name) if sweep else _arms(reader)
+    arms = list(sweep.by_name) if sweep else _arm_order(reader)
     order = {arm: at for at, arm in enumerate(arms)}
     return sorted(groups.values(), key=lambda group: order.get(group.arm, len(order)))
 
 
 def _is_planned(sweep: SweepPlan, row: RunRow) -> bool:
-    """The run is of a variant, unit and replicate of the sweep's last plan; others count nowhere."""
+    """Check whether the sweep's last plan has the run's variant, unit, replicate and seed."""
     normal = sweep.normal
     return (
         row.arm in sweep.by_name
@@ -346,13 +348,13 @@ def _is_planned(sweep: SweepPlan, row: RunRow) -> bool:
     )
 
 
-def _arms(reader: Reader) -> list[str]:
-    """The arms in the order of the report; [] where the study is no experiment."""
+def _arm_order(reader: Reader) -> list[str]:
+    """Return the arms in the order of the report; [] if the study is no experiment."""
     return frozen_plans(reader)[-1].arms if _is_experiment(reader) else []
 
 
-def _current(reader: Reader, rows: Sequence[RunRow]) -> set[int]:
-    """The numbers of the runs of each unit as it is now.
+def _current_numbers(reader: Reader, rows: Sequence[RunRow]) -> set[int]:
+    """Return the numbers of the runs of each unit as it is now.
 
     Two runs of one unit are of different contents of it: the frozen plan tells which counts, and
     where there is none the latest.
@@ -375,14 +377,14 @@ def _is_experiment(reader: Reader) -> bool:
 
 
 def _add_scores(reader: Reader, groups: Mapping[str, ArmFigures], current: set[int]) -> None:
-    names = _names(reader)
+    names = _score_names(reader)
     sql = """SELECT s.run, r.arm, r.unit, s.evaluator, s.arguments, s.name, s.scale, s.value, s.label
              FROM scores s JOIN runs r USING (run) ORDER BY s.run"""
     for row in reader.rows(sql):
         if row["run"] not in current:
             continue
         name = names[row["evaluator"], row["arguments"], row["name"]]
-        measure = groups[row["arm"]].measures.setdefault(name, Measure())
+        measure = groups[row["arm"]].measures.setdefault(name, MeasureSummary())
         measure.scale = row["scale"]
         measure.main = row["evaluator"] != "usage" and row["name"] not in _DETAILS
         measure.add(row["value"], row["label"], row["unit"])
@@ -392,12 +394,12 @@ def _add_scores(reader: Reader, groups: Mapping[str, ArmFigures], current: set[i
         if row["run"] not in current:
             continue
         name = f"{row['evaluator']} could not measure"
-        measure = groups[row["arm"]].measures.setdefault(name, Measure(scale="count"))
+        measure = groups[row["arm"]].measures.setdefault(name, MeasureSummary(scale="count"))
         measure.missing += 1
 
 
-def _names(reader: Reader) -> dict[tuple[str, str, str], str]:
-    """A score's name, with its evaluator's arguments where several share it."""
+def _score_names(reader: Reader) -> dict[tuple[str, str, str], str]:
+    """Map scores to names, with the evaluator's arguments where several share one."""
     sql = "SELECT DISTINCT evaluator, arguments, name FROM scores"
     keys = [tuple(row) for row in reader.rows(sql)]
     often = Counter(name for _, _, name in keys)
@@ -424,12 +426,12 @@ def _table(groups: Sequence[ArmFigures], totals: Sequence[str], names: Sequence[
     table.add_column("", no_wrap=True, overflow="fold")
     for group in groups:
         table.add_column(Text(visible(group.label)), justify="left")
-    for name, cells in _lines(groups, totals, names):
+    for name, cells in _table_lines(groups, totals, names):
         table.add_row(Text(visible(name), style="dim"), *[Text(cell) for cell in cells])
     return table
 
 
-def _lines(
+def _table_lines(
     groups: Sequence[ArmFigures], totals: Sequence[str], names: Sequence[str]
 ) -> Iterable[tuple[str, list[str]]]:
     yield "runs", [str(group.runs) for group in groups]
@@ -438,16 +440,16 @@ def _lines(
             yield words, [str(group.statuses[status]) for group in groups]
     for name in totals:
         yield (
-            f"{_unreal(groups)}{name} a run" if name == "dollars" else f"{name} a run",
-            [_total(group, name) for group in groups],
+            f"{_simulated_mark(groups)}{name} a run" if name == "dollars" else f"{name} a run",
+            [_total_text(group, name) for group in groups],
         )
     for name in names:
-        found = [(group.measures.get(name, Measure()), group.runs) for group in groups]
+        found = [(group.measures.get(name, MeasureSummary()), group.runs) for group in groups]
         yield name, [measure.text(runs) for measure, runs in found]
 
 
-def _unreal(groups: Sequence[ArmFigures]) -> str:
-    """Dollars that nobody paid are called so in their own line."""
+def _simulated_mark(groups: Sequence[ArmFigures]) -> str:
+    """Mark the dollars of simulated models."""
     if not any(any(group.totals.get("dollars", ())) for group in groups):
         return ""
     words = unreal(sum(group.simulated for group in groups), sum(group.ended for group in groups))
@@ -455,23 +457,23 @@ def _unreal(groups: Sequence[ArmFigures]) -> str:
 
 
 def _measured(groups: Sequence[ArmFigures]) -> list[str]:
-    """Names of scores, rates first, without those that the lines above tell."""
+    """List the names of scores, rates first, without those in the lines above."""
     scales = {name: measure.scale for group in groups for name, measure in group.measures.items()}
-    names = [name for name in scales if name not in _TOLD_ABOVE]
+    names = [name for name in scales if name not in _SHOWN_ABOVE]
     return sorted(names, key=lambda name: scales[name] != "binary")
 
 
 def _is_zero(groups: Sequence[ArmFigures], name: str) -> bool:
-    """It is 0 in every run."""
-    return all(group.measures.get(name, Measure(values=[0])).is_zero for group in groups)
+    """Check whether a score is 0 in every run."""
+    return all(group.measures.get(name, MeasureSummary(values=[0])).is_zero for group in groups)
 
 
 _TOTALS = ("turns", "loops", "tool calls", "tokens", "dollars", "seconds")
 _MAIN_TOTALS = _TOTALS[2:]
 # What `approvals` counts beside the main figures.
 _DETAILS = frozenset(("comments", "reviews", "unreviewed"))
-# What `usage` measures and the store counts: told once.
-_TOLD_ABOVE = frozenset(
+# What `usage` measures and the store counts: shown once.
+_SHOWN_ABOVE = frozenset(
     ("turns", "loops", "tool_calls", "tokens.total", "cost_usd", "seconds", "simulated")
 )
 _STATUSES = {
@@ -482,19 +484,19 @@ _STATUSES = {
 }
 
 
-def _total(group: ArmFigures, name: str) -> str:
+def _total_text(group: ArmFigures, name: str) -> str:
     values = group.totals.get(name)
     unknown = f"{group.unpriced} unknown" if name == "dollars" and group.unpriced else ""
     if not values:
         return unknown
     shows: dict[str, Callable[[float], str]] = {"dollars": dollars, "seconds": duration}
-    show = shows.get(name, _short)
+    show = shows.get(name, _short_number)
     text = f"{show(fmean(values))}, median {show(median(values))}"
     return f"{text}\n{unknown}" if unknown else text
 
 
-def _short(value: float) -> str:
-    """Three digits after the point at most, fewer for large numbers."""
+def _short_number(value: float) -> str:
+    """Format a number with at most three decimals, fewer for large numbers."""
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from orglab.providers.base import JSON
 from orglab.providers.terminal_safety import visible
-from orglab.results.display.event_renderer import Teller
+from orglab.results.display.event_renderer import EventRenderer
 from orglab.results.display.layout import inline, value_block
 from orglab.results.display.run_list import runs_table
 from orglab.results.number_format import amount, duration
@@ -29,19 +29,19 @@ _STATUS_STYLE = {"completed": "green", "stopped": "yellow", "failed": "red", "ru
 
 
 def transcript(record: RunRecord, *, full: bool = False) -> RenderableType:
-    """A run's transcript, to be printed by a ``rich.console.Console`` of any width.
+    """Render a run's transcript for a ``rich.console.Console`` of any width.
 
     Args:
         record: The run.
         full: Unfold tool results and reasoning, and show inputs whole.
     """
-    return Group(_header(record, full), *Teller(record, full=full).tell(), _footer(record))
+    return Group(_header(record, full), *EventRenderer(record, full=full).render(), _footer(record))
 
 
 def transcript_text(
     record: RunRecord, *, width: int = 100, colour: bool = False, full: bool = False
 ) -> str:
-    """A run's transcript as text.
+    """Render a run's transcript as text.
 
     Args:
         record: The run.
@@ -67,17 +67,17 @@ def _header(record: RunRecord, full: bool) -> RenderableType:
     title = Text(visible(record.arm), style="bold")
     title.append(f" · {visible(record.unit)} · replicate {record.replicate}", style="not bold")
     simulated = sum(call.simulated for call in record.calls)
-    status = Text(_status_words(record), style=_STATUS_STYLE[record.status])
+    status = Text(_status_text(record), style=_STATUS_STYLE[record.status])
     if note := simulated_note(simulated, len(record.calls)):
         status.append(f" · {note}", style="bold magenta")
     parts: list[RenderableType] = [Rule(style="dim"), title, status]
-    parts.append(Text(_facts(record), style="dim"))
+    parts.append(Text(_facts_text(record), style="dim"))
     parts.append(Text(f"run {record.id}, seed {record.seed}", style="dim"))
-    parts += [_input(name, value, full) for name, value in record.inputs.items()]
+    parts += [_input_block(name, value, full) for name, value in record.inputs.items()]
     return Group(*parts, Text(""))
 
 
-def _status_words(record: RunRecord) -> str:
+def _status_text(record: RunRecord) -> str:
     if record.answer is not None:
         return f"completed: the answer is {record.answer.id}"
     if record.status == "running":
@@ -86,7 +86,7 @@ def _status_words(record: RunRecord) -> str:
     return f"{record.status}: no answer{reason}"
 
 
-def _facts(record: RunRecord) -> str:
+def _facts_text(record: RunRecord) -> str:
     turns = sum(event.kind in ("turn", "review") for event in record.events)
     loops = sum(verdict.obliged for verdict in record.verdicts)
     forced = sum(output.forced for output in record.outputs)
@@ -99,22 +99,22 @@ def _facts(record: RunRecord) -> str:
     facts += [amount(len(record.calls), "call"), amount(len(record.tool_calls), "tool call")]
     facts += [
         f"{read:,} tokens in, {written:,} out",
-        _cost(record),
+        _cost_text(record),
         f"{duration(service)} of service",
     ]
     facts += [f"{duration(waiting)} of waiting"] if waiting else []
-    facts += [f"{record.asked_again} asked again after a crash"] if record.asked_again else []
+    facts += [f"{record.asked_again} retried after a crash"] if record.asked_again else []
     return " · ".join(facts)
 
 
-def _cost(record: RunRecord) -> str:
-    """Dollars that nobody paid are called so."""
+def _cost_text(record: RunRecord) -> str:
+    """Format the cost; dollars of simulated models are marked."""
     words = unreal(sum(call.simulated for call in record.calls), len(record.calls))
     paid = any(call.cost_usd for call in record.calls)
     return cost_of(record.calls) + (f" ({words})" if words and paid else "")
 
 
-def _input(name: str, value: JSON, full: bool) -> RenderableType:
+def _input_block(name: str, value: JSON, full: bool) -> RenderableType:
     label = Text(visible(name) + ": ", style="dim")
     if not full:
         return label.append(Text(inline(value, 160), style="not dim"))
@@ -122,7 +122,7 @@ def _input(name: str, value: JSON, full: bool) -> RenderableType:
 
 
 def _footer(record: RunRecord) -> RenderableType:
-    text = Text(_status_words(record), style=_STATUS_STYLE[record.status])
+    text = Text(_status_text(record), style=_STATUS_STYLE[record.status])
     if record.answer is None and record.last is not None:
         text.append(f"; the last output, {record.last.id}, stands above and is no answer")
     return Group(Rule(style="dim"), text)

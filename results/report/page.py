@@ -1,15 +1,27 @@
-"""What every report shows, whatever it is of: banners, the answer, leads, facts, sections."""
+"""One report, ready to be shown: banners, the answer, leads, facts, sections."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
-from orglab.results.number_format import amount
+from orglab.results.number_format import amount, money, percent
 from orglab.results.report.experiment.costs import Costs
+from orglab.results.report.findings import StudyFindings
 from orglab.results.report.render.blocks import Section
 
-__all__ = ["Banner", "Lead", "Page", "simulation_banner"]
+__all__ = [
+    "Banner",
+    "Lead",
+    "Report",
+    "answer_opening",
+    "cost_summary",
+    "run_facts",
+    "status_banners",
+]
+
+F = TypeVar("F", bound=StudyFindings, covariant=True)
 
 
 class Banner(NamedTuple):
@@ -17,23 +29,6 @@ class Banner(NamedTuple):
 
     title: str
     text: str
-
-
-def simulation_banner(costs: Costs) -> Banner | None:
-    """That no language model wrote the replies, or some of them; None where one wrote all."""
-    if not costs.simulated:
-        return None
-    if costs.simulated == costs.answered:
-        words = (
-            "No language model wrote these replies or verdicts. The figures measure nothing but "
-        )
-        return Banner("SIMULATED", f"{words}the simulation.")
-    words = (
-        f"{costs.simulated:,} of {amount(costs.answered, 'reply', 'replies')} "
-        f"{'was' if costs.simulated == 1 else 'were'} written by no language "
-        f"model ({costs.simulated_judging:,} of them verdicts of judges)."
-    )
-    return Banner("PARTLY SIMULATED", words)
 
 
 class Lead(NamedTuple):
@@ -50,37 +45,113 @@ class Lead(NamedTuple):
     kind: str = ""
 
 
-class Page(Protocol):
-    """What HTML and Markdown show of a report."""
+@dataclass(frozen=True, kw_only=True)
+class Report(Generic[F]):
+    """A report.
 
-    @property
-    def name(self) -> str:
-        """The study's name."""
+    Attributes:
+        name: The study's name.
+        question: Its question, or "".
+        heading: The question, or a default.
+        banners: What must be seen first: simulated, unfinished, changed.
+        answer: The answer in one sentence.
+        leads: Lines beside the answer.
+        facts: Names and values beside the answer.
+        sections: Everything else.
+        findings: What the report was made from.
+    """
 
-    @property
-    def question(self) -> str:
-        """What it asks, or "" where it does not say."""
+    name: str
+    question: str
+    heading: str
+    banners: Sequence[Banner]
+    answer: str
+    leads: Sequence[Lead]
+    facts: Sequence[tuple[str, str]]
+    sections: Sequence[Section]
+    findings: F
 
-    @property
-    def heading(self) -> str:
-        """The question, or what stands in its place."""
+    def lines(self, title: str) -> Sequence[str]:
+        """Return the lines of the lead with this title."""
+        return next((lead.lines for lead in self.leads if lead.title == title), ())
 
-    @property
-    def banners(self) -> Sequence[Banner]:
-        """What must be seen first: simulated, unfinished, changed."""
 
-    @property
-    def answer(self) -> str:
-        """The answer in one sentence."""
+def status_banners(findings: StudyFindings, *, unfinished: str, changed: str = "") -> list[Banner]:
+    """Return what must be seen before the answer.
 
-    @property
-    def leads(self) -> Sequence[Lead]:
-        """Lines beside the answer."""
+    Args:
+        findings: The findings.
+        unfinished: What it means that runs are missing.
+        changed: What was changed after runs had ended, or "".
+    """
+    found = []
+    costs, progress = findings.costs, findings.progress
+    if findings.wholly_simulated and findings.simulated:
+        words = (
+            "No language model wrote these replies or verdicts. The figures measure nothing but "
+            "the simulation."
+        )
+        found.append(Banner("SIMULATED", words))
+    elif findings.simulated:
+        words = (
+            f"{costs.simulated:,} of {amount(costs.answered, 'reply', 'replies')} "
+            f"{'was' if costs.simulated == 1 else 'were'} written by no language "
+            f"model ({costs.simulated_judging:,} of them verdicts of judges)."
+        )
+        found.append(Banner("PARTLY SIMULATED", words))
+    if not progress.finished:
+        ended = progress.planned - progress.open
+        words = (
+            f"{ended:,} of {amount(progress.planned, 'planned run')} "
+            f"{'has' if ended == 1 else 'have'} ended. Every figure is of these alone, and {unfinished}."
+        )
+        found.append(Banner("UNFINISHED", words))
+    if changed:
+        found.append(Banner("ANALYSIS CHANGED AFTER DATA EXISTED", changed))
+    if findings.errors and findings.tables.rows:
+        found.append(Banner("NOT ALL COULD BE COMPUTED", "; ".join(findings.errors)))
+    return found
 
-    @property
-    def facts(self) -> Sequence[tuple[str, str]]:
-        """Name and value of what stands beside the answer."""
 
-    @property
-    def sections(self) -> Sequence[Section]:
-        """Everything else."""
+def answer_opening(findings: StudyFindings) -> str:
+    """Return how the answer begins where replies were simulated or runs are missing."""
+    words = ""
+    if findings.simulated:
+        words = f"With {'' if findings.wholly_simulated else 'partly '}simulated models"
+    if not findings.progress.finished:
+        ended = findings.progress.planned - findings.progress.open
+        so_far = f"so far ({ended:,} of {amount(findings.progress.planned, 'run')})"
+        words = f"{words}, {so_far}" if words else so_far.capitalize()
+    return f"{words}, " if words else ""
+
+
+def run_facts(findings: StudyFindings) -> list[tuple[str, str]]:
+    """Return the runs by status, and the cost of the study."""
+    progress = findings.progress
+    ended = ", ".join(f"{count:,} {status}" for status, count in progress.statuses.items())
+    return [
+        ("Runs", f"{progress.planned:,} planned: {ended}"),
+        ("Cost of the study", cost_summary(findings.costs)),
+    ]
+
+
+def cost_summary(costs: Costs) -> str:
+    """Summarise the cost of a study: dollars, tokens, what was shared or paid before."""
+    total = costs.total
+    cost = (
+        money(total.cost)
+        if total.cost is not None
+        else f"over {money(total.usd)} (some prices unknown)"
+    )
+    unreal = f" ({costs.unreal})" if costs.unreal and total.usd else ""
+    words = f"{cost}{unreal} and {total.tokens:,} tokens"
+    judging = sum(arm.judging.tokens for arm in costs.arms.values())
+    if judging:
+        words += f", {percent(judging / max(total.tokens, 1))} of them for judging"
+    if costs.between_arms:
+        shared = total.shared_tokens - total.cached_tokens
+        words += f"; {shared:,} tokens were shared between arms and paid once"
+    if total.cached_calls:
+        kept = f" ({money(total.cached_usd)})" if total.cached_usd else ""
+        words += f"; {total.cached_tokens:,} tokens{kept} had been paid by other studies"
+    return words

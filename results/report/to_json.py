@@ -1,49 +1,58 @@
-"""The report as plain data, for other programs."""
+"""Reports as plain data, for other programs."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 from orglab.providers.base import JSON
-from orglab.results.report.experiment.costs import ArmCosts, Use
+from orglab.results.report.experiment.costs import ArmCosts, UsageTotals
 from orglab.results.report.experiment.counts import HedgeCounts
-from orglab.results.report.experiment.report import Report
+from orglab.results.report.experiment.findings import ExperimentFindings
+from orglab.results.report.findings import StudyFindings
+from orglab.results.report.page import Report
+from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
 
-__all__ = ["FORMAT", "json_form"]
+__all__ = ["FORMAT", "experiment_json", "sweep_json"]
 
 
 FORMAT = 1
 """Grows when fields change their meaning."""
 
 
-def json_form(report: Report) -> dict[str, JSON]:
-    """Everything that the report tells, in strict JSON; what is missing is null, never 0."""
-    findings = report.findings
-    analysis = findings.analysis
+def _common(report: Report[StudyFindings], kind: dict[str, JSON]) -> dict[str, JSON]:
     return {
         "format": FORMAT,
+        **kind,
         "name": report.name,
         "question": report.question,
-        "simulated": findings.simulated,
-        "finished": findings.progress.finished,
-        "banners": [{"title": each.title, "text": each.text} for each in report.banners],
+        "simulated": report.findings.simulated,
+        "finished": report.findings.progress.finished,
+        "banners": [banner._asdict() for banner in report.banners],
         "answer": report.answer,
-        "decisions": list(report.decisions),
-        "treatment": list(report.treatment),
-        "plan": {
-            "hash": findings.plan.hash,
-            "frozen": findings.plan.added,
-            **findings.plan.normal,
-        },
+    }
+
+
+def _plan(findings: StudyFindings) -> dict[str, JSON]:
+    plan = findings.plan
+    return {"hash": plan.hash, "frozen": plan.added, **plan.normal}
+
+
+def experiment_json(report: Report[ExperimentFindings]) -> dict[str, JSON]:
+    """Convert an experiment's report to strict JSON; what is missing is null, never 0."""
+    findings = report.findings
+    return _common(report, {}) | {
+        "decisions": list(report.lines("To decide")),
+        "treatment": list(report.lines("Treatment")),
+        "plan": _plan(findings),
         "declared": findings.declared,
-        "faults": list(findings.faults),
+        "faults": list(findings.errors),
         "plan_changes": [asdict(change) for change in findings.changes],
         "runs": {
             **asdict(findings.progress),
             "outside_the_plan": findings.tables.outside,
             "of_earlier_contents": findings.tables.earlier,
         },
-        "analysis": analysis.json() if analysis is not None else None,
+        "analysis": findings.analysis.json() if findings.analysis is not None else None,
         "costs": {name: _arm(arm) for name, arm in findings.costs.arms.items()},
         "calls": findings.costs.calls,
         "simulated_calls": findings.costs.simulated,
@@ -61,26 +70,21 @@ def json_form(report: Report) -> dict[str, JSON]:
 
 
 def _hedges(counts: HedgeCounts) -> dict[str, JSON]:
-    return {
-        "runs": counts.runs,
-        "words": counts.words,
-        "classes": dict(counts.classes),
-        "terms": dict(counts.terms),
-    }
+    return vars(counts) | {"classes": dict(counts.classes), "terms": dict(counts.terms)}
 
 
 def _arm(arm: ArmCosts) -> dict[str, JSON]:
     return {
         "runs": arm.runs,
-        "roles": {role: _use(use) for role, use in arm.roles.items()},
-        "generation": _use(arm.generation),
-        "judging": _use(arm.judging),
-        "both": _use(arm.both),
-        "put_aside": _use(arm.put_aside),
+        "roles": {role: _usage(use) for role, use in arm.roles.items()},
+        "generation": _usage(arm.generation),
+        "judging": _usage(arm.judging),
+        "both": _usage(arm.both),
+        "put_aside": _usage(arm.put_aside),
     }
 
 
-def _use(use: Use) -> dict[str, JSON]:
+def _usage(use: UsageTotals) -> dict[str, JSON]:
     return {
         "calls": use.calls,
         "tokens": use.tokens,
@@ -89,9 +93,96 @@ def _use(use: Use) -> dict[str, JSON]:
         "unpriced_calls": use.unpriced,
         "seconds": use.seconds,
         "shared_calls": use.shared_calls,
-        "kept_calls": use.kept_calls,
-        "kept_tokens": use.kept_tokens,
-        "kept_usd": use.kept_usd,
+        "kept_calls": use.cached_calls,
+        "kept_tokens": use.cached_tokens,
+        "kept_usd": use.cached_usd,
         "net_tokens": use.net_tokens,
         "net_cost_usd": use.net_cost,
+    }
+
+
+def sweep_json(report: Report[SweepFindings]) -> dict[str, JSON]:
+    """Convert a sweep's report to strict JSON; what is missing is null, never 0."""
+    findings = report.findings
+    total = findings.costs.total
+    return _common(report, {"kind": "sweep"}) | {
+        "leads": [{"title": each.title, "lines": list(each.lines)} for each in report.leads],
+        "plan": _plan(findings),
+        "plan_changes": [asdict(change) for change in findings.changes],
+        "faults": list(findings.errors),
+        "runs": {**asdict(findings.progress), "outside_the_plan": findings.tables.outside},
+        "quality": findings.main.name if findings.main else None,
+        "quality_chosen": findings.chosen,
+        "cost_in": findings.cost,
+        "cost": {
+            "tokens": total.tokens,
+            "cost_usd": total.cost,
+            "priced_usd": total.usd,
+            "calls": findings.costs.calls,
+            "simulated_calls": findings.costs.simulated,
+        },
+        "outcomes": [_outcome(findings, outcome) for outcome in findings.outcomes],
+        "front": [
+            {
+                "variant": findings.names[row.point],
+                "cost": asdict(row.cost),
+                "quality": asdict(row.quality),
+                "front": row.front,
+                "held": row.share,
+            }
+            for row in findings.front
+        ],
+        "made_with": dict(findings.meta),
+    }
+
+
+def _outcome(findings: SweepFindings, outcome: OutcomeFindings) -> dict[str, JSON]:
+    axes = findings.axes
+    return {
+        "outcome": outcome.name,
+        "lower_is_better": outcome.lower,
+        "reference": findings.names[findings.reference],
+        "variants": [
+            {
+                "variant": findings.names[row.point],
+                "team": findings.teams[row.point],
+                "levels": {
+                    axis.name: axis.labels[code]
+                    for axis, code in zip(
+                        axes, findings.design.codes[row.point].tolist(), strict=True
+                    )
+                },
+                "mean": asdict(row.mean),
+                "difference": asdict(row.against),
+                "p_adjusted": row.p_adjusted,
+            }
+            for row in outcome.variants
+        ],
+        "main_effects": [
+            {
+                "factor": axes[row.factor].name,
+                "level": axes[row.factor].labels[row.level],
+                "mean": asdict(row.mean),
+                "difference": asdict(row.effect) if row.how else None,
+                "p_adjusted": row.p_adjusted,
+                "how": row.how or "reference",
+            }
+            for row in outcome.effects
+        ],
+        "trends": [
+            {"factor": axes[row.factor].name, "slope": asdict(row.slope), "log": row.log}
+            for row in outcome.trends
+        ],
+        "interactions": [
+            {
+                "factors": [axes[at].name for at in row.factors],
+                "levels": [
+                    axes[at].labels[level]
+                    for at, level in zip(row.factors, row.levels, strict=True)
+                ],
+                "difference": asdict(row.effect),
+                "p_adjusted": row.p_adjusted,
+            }
+            for row in outcome.interactions
+        ],
     }

@@ -9,14 +9,15 @@ from urllib.parse import quote
 
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps
-from orglab.results.report.experiment.report import Report, report_of
+from orglab.results.report.experiment.report import report_of
 from orglab.results.report.experiment.transcripts import transcript_pages
-from orglab.results.report.page import Page
-from orglab.results.report.render.blocks import Block, Figure, Fold
+from orglab.results.report.findings import StudyFindings
+from orglab.results.report.page import Report
+from orglab.results.report.render.blocks import Block, FigureBlock, Fold
 from orglab.results.report.render.canvas import standalone
 from orglab.results.report.render.html import html_page
 from orglab.results.report.render.markdown import markdown_page
-from orglab.results.report.to_json import json_form
+from orglab.results.report.to_json import experiment_json, sweep_json
 from orglab.results.store.reader import Reader
 from orglab.results.tables.sweep_plan import is_sweep
 
@@ -42,7 +43,7 @@ class Written(NamedTuple):
 
 
 def write_report(place: Path, out: Path | None = None, *, transcripts: bool = True) -> Written:
-    """Analyses a study and writes its report; files that stand there are replaced.
+    """Analyse a study and write its report; existing files are replaced.
 
     Args:
         place: The study's folder or file.
@@ -57,66 +58,54 @@ def write_report(place: Path, out: Path | None = None, *, transcripts: bool = Tr
     with Reader(place) as reader:
         of_sweep = is_sweep(reader)
     if of_sweep:
-        return _write_sweep(place, folder)
+        # Imported here: the report of an experiment does not need it.
+        from orglab.results.report.sweep.report import sweep_report_of
+
+        sweep = sweep_report_of(place)
+        lines = [
+            f"{lead.title}: {line}"
+            for lead in sweep.leads
+            if lead.title in ("Best", "To decide")
+            for line in lead.lines
+        ]
+        return _write_pages(folder, sweep, sweep_json(sweep), [])._replace(lines=lines)
     report = report_of(place)
     links = []
     if transcripts:
-        for unit, name, text in _pages(place, report):
-            _write(folder / "transcripts" / name, text)
-            links.append((unit, f"transcripts/{quote(name)}"))
-    return _write_pages(folder, report, json_form(report), report.findings.simulated, links)
-
-
-def _write_sweep(place: Path, folder: Path) -> Written:
-    # Here, so that the report of an experiment does not load it.
-    from orglab.results.report.sweep.report import sweep_report_of
-    from orglab.results.report.sweep.sweep_json import sweep_json_form
-
-    report = sweep_report_of(place)
-    form = sweep_json_form(report)
-    written = _write_pages(folder, report, form, report.findings.simulated, [])
-    shown = ("Best", "To decide")
-    lines = [
-        f"{lead.title}: {line}"
-        for lead in report.leads
-        for line in lead.lines
-        if lead.title in shown
-    ]
-    return written._replace(lines=lines)
+        with Reader(place) as reader:
+            for unit, name, text in transcript_pages(reader, report.findings):
+                _write_file(folder / "transcripts" / name, text)
+                links.append((unit, f"transcripts/{quote(name)}"))
+    return _write_pages(folder, report, experiment_json(report), links)
 
 
 def _write_pages(
-    folder: Path, report: Page, form: JSON, simulated: bool, links: list[tuple[str, str]]
+    folder: Path, report: Report[StudyFindings], form: JSON, links: list[tuple[str, str]]
 ) -> Written:
     figures = list(_figures(block for section in report.sections for block in section.blocks))
     for figure in figures:
-        _write(folder / "figures" / f"{figure.name}.svg", standalone(figure.svg))
-    _write(folder / "report.json", dumps(form) + "\n")
-    _write(folder / "report.md", markdown_page(report, links))
-    _write(folder / "report.html", html_page(report, links))
+        _write_file(folder / "figures" / f"{figure.name}.svg", standalone(figure.svg))
+    _write_file(folder / "report.json", dumps(form) + "\n")
+    _write_file(folder / "report.md", markdown_page(report, links))
+    _write_file(folder / "report.html", html_page(report, links))
     return Written(
         answer=report.answer,
-        simulated=simulated,
+        simulated=report.findings.simulated,
         page=folder / "report.html",
         files=3 + len(links) + len(figures),
     )
 
 
-def _pages(place: Path, report: Report) -> Iterator[tuple[str, str, str]]:
-    with Reader(place) as reader:
-        yield from transcript_pages(reader, report.findings)
-
-
-def _figures(blocks: Iterable[Block]) -> Iterator[Figure]:
+def _figures(blocks: Iterable[Block]) -> Iterator[FigureBlock]:
     for block in blocks:
-        if isinstance(block, Figure):
+        if isinstance(block, FigureBlock):
             yield block
         elif isinstance(block, Fold):
             yield from _figures(block.blocks)
 
 
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all; a lone surrogate that a model wrote is written out."""
+def _write_file(path: Path, text: str) -> None:
+    """Write a file completely or not at all; lone surrogates are escaped."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     try:

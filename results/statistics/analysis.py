@@ -1,14 +1,16 @@
-"""Everything that a plan asks for, in one go."""
+"""Everything that a plan asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 
+import numpy as np
 import pandas as pd
 
 from orglab.providers.base import JSON
-from orglab.results.statistics.agreement.judge_severity import Judging, judging
+from orglab.results.statistics.agreement.judge_severity import JudgeAgreement, judging
 from orglab.results.statistics.data.attrition import (
     Attrition,
     ComputeContrast,
@@ -17,7 +19,7 @@ from orglab.results.statistics.data.attrition import (
     compute,
     compute_contrasts,
 )
-from orglab.results.statistics.data.dataset import Study, study_of
+from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.effects import Effect, family
 from orglab.results.statistics.errors import PlanError
 from orglab.results.statistics.models.dose_response import Dose, dose_response
@@ -34,10 +36,9 @@ from orglab.results.statistics.models.sensitivity import (
     mixed_effect,
 )
 from orglab.results.statistics.models.subgroups import Split, Subset, split, subset
-from orglab.results.statistics.plain_data import plain_data
 from orglab.results.statistics.plan import AnalysisPlan
 
-__all__ = ["Analysis", "analyse", "analyse_study"]
+__all__ = ["Analysis", "analyse", "analyse_dataset", "plain_data"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +76,13 @@ class Analysis:
     drafts: tuple[DraftRow, ...]
     subsets: tuple[Subset, ...]
     by: tuple[Split, ...]
-    judging: tuple[Judging, ...]
+    judging: tuple[JudgeAgreement, ...]
     attrition: tuple[Attrition, ...]
     compute: tuple[ComputeRow, ...]
     compute_contrasts: tuple[ComputeContrast, ...]
 
     def json(self) -> dict[str, JSON]:
-        """Plain data that strict JSON can hold: what is missing is null, never NaN."""
+        """Convert to plain data for strict JSON: what is missing is null, never NaN."""
         found: dict[str, JSON] = plain_data(self)
         return found
 
@@ -93,7 +94,7 @@ def analyse(
     runs: pd.DataFrame | None = None,
     drafts: pd.DataFrame | None = None,
 ) -> Analysis:
-    """Runs everything that ``plan`` asks for.
+    """Run everything that ``plan`` asks for.
 
     Args:
         scores: One row a value: ``arm unit replicate outcome judge value scale reason``.
@@ -104,23 +105,25 @@ def analyse(
         drafts: One row a measure of a draft: ``arm unit replicate role visit measure value``.
 
     Raises:
-        TableError: A table lacks a column or contradicts itself.
+        DatasetError: A table lacks a column or contradicts itself.
         PlanError: The plan names what the tables do not hold.
     """
-    return analyse_study(study_of(scores, runs, plan.composites), plan, drafts)
+    return analyse_dataset(dataset_of(scores, runs, plan.composites), plan, drafts)
 
 
-def analyse_study(study: Study, plan: AnalysisPlan, drafts: pd.DataFrame | None = None) -> Analysis:
-    """The same over tables that were read; arguments and faults as in ``analyse``."""
+def analyse_dataset(
+    dataset: Dataset, plan: AnalysisPlan, drafts: pd.DataFrame | None = None
+) -> Analysis:
+    """Analyse tables that were read; arguments and errors as in ``analyse``."""
     followups = plan.followups
     return Analysis(
-        units=len(study.axes.units),
-        replicates=len(study.axes.replicates),
-        duplicates=study.duplicates,
-        primary=tuple(family(study, plan, plan.primary, "primary")),
+        units=len(dataset.axes.units),
+        replicates=len(dataset.axes.replicates),
+        duplicates=dataset.duplicates,
+        primary=tuple(family(dataset, plan, plan.primary, "primary")),
         followups=tuple(
             family(
-                study, plan, followups.outcomes, "followups", correct=followups.correct == "holm"
+                dataset, plan, followups.outcomes, "followups", correct=followups.correct == "holm"
             )
             if followups
             else ()
@@ -129,54 +132,79 @@ def analyse_study(study: Study, plan: AnalysisPlan, drafts: pd.DataFrame | None 
             row
             for outcome in plan.outcomes
             for contrast in plan.contrasts
-            for row in adjusted_effects(study, plan, outcome, contrast)
+            for row in adjusted_effects(dataset, plan, outcome, contrast)
         ),
-        leave_one_out=tuple(_left_out(study, plan)),
+        leave_one_out=tuple(_left_out(dataset, plan)),
         mixed=tuple(
-            mixed_effect(study, asked.outcome, contrast, plan.level)
+            mixed_effect(dataset, asked.outcome, contrast, plan.level)
             for asked in plan.mixed
             for contrast in plan.contrasts
         ),
-        dose=tuple(dose_response(study, asked, plan.level) for asked in plan.dose),
-        drafts=tuple(_drafts(study, plan, drafts)),
-        subsets=tuple(subset(study, plan, name, asked) for name, asked in plan.subsets.items()),
+        dose=tuple(dose_response(dataset, asked, plan.level) for asked in plan.dose),
+        drafts=tuple(_drafts(dataset, plan, drafts)),
+        subsets=tuple(subset(dataset, plan, name, asked) for name, asked in plan.subsets.items()),
         by=tuple(
-            split(study, plan, column, outcome, contrast)
+            split(dataset, plan, column, outcome, contrast)
             for column in plan.by
             for outcome in plan.primary
             for contrast in plan.contrasts
         ),
-        judging=tuple(_judging(study, plan)),
-        attrition=tuple(attrition(study)),
-        compute=tuple(compute(study)),
-        compute_contrasts=tuple(compute_contrasts(study, plan.contrasts)),
+        judging=tuple(_judge_agreements(dataset, plan)),
+        attrition=tuple(attrition(dataset)),
+        compute=tuple(compute(dataset)),
+        compute_contrasts=tuple(compute_contrasts(dataset, plan.contrasts)),
     )
 
 
-def _left_out(study: Study, plan: AnalysisPlan) -> list[LeaveOneOut]:
+def _left_out(dataset: Dataset, plan: AnalysisPlan) -> list[LeaveOneOut]:
     each = {"judge": without_each_judge, "unit": without_each_unit}
     return [
-        each[by](study.cells(outcome), contrast.arm, contrast.reference, plan.alpha)
+        each[by](dataset.cells(outcome), contrast.arm, contrast.reference, plan.alpha)
         for by in plan.leave_one_out
         for outcome in plan.outcomes
         for contrast in plan.contrasts
     ]
 
 
-def _drafts(study: Study, plan: AnalysisPlan, drafts: pd.DataFrame | None) -> Sequence[DraftRow]:
+def _drafts(
+    dataset: Dataset, plan: AnalysisPlan, drafts: pd.DataFrame | None
+) -> Sequence[DraftRow]:
     if not plan.drafts:
         return ()
     if drafts is None:
         raise PlanError("the plan asks for drafts, and there is no table of drafts")
-    return [row for asked in plan.drafts for row in draft_rows(study, drafts, asked, plan.level)]
+    return [row for asked in plan.drafts for row in draft_rows(dataset, drafts, asked, plan.level)]
 
 
-def _judging(study: Study, plan: AnalysisPlan) -> list[Judging]:
-    """Every outcome of the plan that two judges or more gave, and the parts of its composites."""
+def _judge_agreements(dataset: Dataset, plan: AnalysisPlan) -> list[JudgeAgreement]:
+    """Analyse every outcome that two judges or more gave, and the parts of composites."""
     parts = [part for whole in plan.composites.values() for part in whole]
     names = dict.fromkeys([*plan.outcomes, *plan.composites, *parts])
     return [
-        judging(study, cells, seed=plan.seed, resamples=plan.resamples, level=plan.level)
-        for cells in map(study.cells, names)
+        judging(dataset, cells, seed=plan.seed, resamples=plan.resamples, level=plan.level)
+        for cells in map(dataset.cells, names)
         if len(cells.judges) > 1
     ]
+
+
+def plain_data(value: object) -> JSON:
+    """Convert dataclasses to mappings, tuples to lists, numbers of NumPy to Python's.
+
+    Numbers that are not finite become None: missing is null, and strict JSON has no NaN.
+
+    Raises:
+        TypeError: A value that JSON does not have.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.name: plain_data(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain_data(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain_data(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    raise TypeError(f"{type(value).__name__} is no plain data")

@@ -9,8 +9,8 @@ import numpy as np
 
 from orglab.results.statistics.data.arrays import Flags, Floats, optional
 from orglab.results.statistics.data.cells import Cells, unit_means
-from orglab.results.statistics.data.dataset import Study
-from orglab.results.statistics.data.pairing import Missing, Pairs, missing, pair
+from orglab.results.statistics.data.dataset import Dataset
+from orglab.results.statistics.data.pairing import Missing, PairedUnits, missing, pair
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.statistics.plan import AnalysisPlan, Contrast
 from orglab.results.statistics.tests.equivalence import Equivalence, equivalence_of
@@ -115,7 +115,7 @@ class Effect:
 
 
 def effect(
-    study: Study,
+    dataset: Dataset,
     plan: AnalysisPlan,
     outcome: str,
     contrast: Contrast,
@@ -123,10 +123,10 @@ def effect(
     family: str = "",
     keep: Flags | None = None,
 ) -> Effect:
-    """One row, not corrected yet.
+    """Compute one row, not corrected yet.
 
     Args:
-        study: The tables.
+        dataset: The tables.
         plan: The plan.
         outcome: An outcome, a composite or a numeric column of the runs.
         contrast: Arm and reference.
@@ -136,12 +136,12 @@ def effect(
     Raises:
         PlanError: No such outcome or arm.
     """
-    cells = study.cells(outcome)
+    cells = dataset.cells(outcome)
     pairs = pair(cells, contrast.arm, contrast.reference, keep)
     test = paired_t(pairs.first, pairs.second, plan.level)
     rates = _rates(cells, pairs, plan.level)
     arms = {
-        arm: _arm(study, cells, arm, values, pairs.units, plan.level if rates else None)
+        arm: _arm_summary(dataset, cells, arm, values, pairs.units, plan.level if rates else None)
         for arm, values in ((contrast.reference, pairs.second), (contrast.arm, pairs.first))
     }
     d = differences(pairs.first, pairs.second)
@@ -172,11 +172,16 @@ def effect(
 
 
 def family(
-    study: Study, plan: AnalysisPlan, outcomes: Sequence[str], name: str, *, correct: bool = True
+    dataset: Dataset,
+    plan: AnalysisPlan,
+    outcomes: Sequence[str],
+    name: str,
+    *,
+    correct: bool = True,
 ) -> list[Effect]:
-    """All contrasts of some outcomes, corrected as one family of all tests declared (Holm 1979)."""
+    """Compute all contrasts of some outcomes, corrected as one family of declared tests (Holm 1979)."""
     rows = [
-        effect(study, plan, outcome, contrast, family=name)
+        effect(dataset, plan, outcome, contrast, family=name)
         for outcome in outcomes
         for contrast in plan.contrasts
     ]
@@ -188,8 +193,8 @@ def family(
     ]
 
 
-def _rates(cells: Cells, pairs: Pairs, level: float) -> PairedRates | None:
-    """McNemar's table where the outcome is binary and each unit has one value an arm."""
+def _rates(cells: Cells, pairs: PairedUnits, level: float) -> PairedRates | None:
+    """Return McNemar's table if the outcome is binary and each unit has one value an arm."""
     values = np.concatenate([pairs.first, pairs.second])
     if cells.scale != "binary" or not np.isin(values, (0.0, 1.0)).all():
         return None
@@ -198,8 +203,13 @@ def _rates(cells: Cells, pairs: Pairs, level: float) -> PairedRates | None:
     return paired_rates(pairs.first == 1, pairs.second == 1, level)
 
 
-def _arm(
-    study: Study, cells: Cells, arm: str, paired: Floats, units: Sequence[str], rates: float | None
+def _arm_summary(
+    dataset: Dataset,
+    cells: Cells,
+    arm: str,
+    paired: Floats,
+    units: Sequence[str],
+    rates: float | None,
 ) -> ArmSummary:
     means = unit_means(cells.of(arm))
     have = means[np.isfinite(means)]
@@ -211,17 +221,17 @@ def _arm(
         paired_mean=optional(paired.mean()) if len(paired) else None,
         rate_low=rate.low if rate else None,
         rate_high=rate.high if rate else None,
-        missing=missing(study, cells, arm),
-        compute=_compute(study, arm, units),
+        missing=missing(dataset, cells, arm),
+        compute=_compute(dataset, arm, units),
     )
 
 
-def _compute(study: Study, arm: str, units: Sequence[str]) -> dict[str, float | None]:
-    own = np.isin(np.array(study.axes.units, dtype=object), list(units))
+def _compute(dataset: Dataset, arm: str, units: Sequence[str]) -> dict[str, float | None]:
+    own = np.isin(np.array(dataset.axes.units, dtype=object), list(units))
     found: dict[str, float | None] = {}
     for name in COMPUTE:
-        if study.has(name):
-            values = study.cells(name).judges_averaged().of(arm)[own]
+        if dataset.has(name):
+            values = dataset.cells(name).judges_averaged().of(arm)[own]
             known = values[np.isfinite(values)]
             found[name] = optional(known.mean()) if len(known) else None
     return found
@@ -249,7 +259,7 @@ def _filled(values: Floats, gap: float) -> Floats:
     return np.where(np.isfinite(values), values, gap)
 
 
-def _warnings(arms: Mapping[str, ArmSummary], pairs: Pairs) -> tuple[str, ...]:
+def _warnings(arms: Mapping[str, ArmSummary], pairs: PairedUnits) -> tuple[str, ...]:
     found = [
         f"{arm}: {len(one.missing.units)} of {one.missing.planned} units without a value "
         f"({one.missing.rate:.0%})"

@@ -145,7 +145,7 @@ class AnalysisPlan:
 def plan_of(
     analysis: Mapping[str, JSON], composites: Mapping[str, Sequence[str]] | None = None
 ) -> AnalysisPlan:
-    """Reads the ``analysis`` block of an experiment (its normal form: plain data).
+    """Read the ``analysis`` block of an experiment (its normal form: plain data).
 
     Where one thing is asked for (``mixed``, ``dose``, ``drafts``, ``by``, …) a list of them may stand too.
 
@@ -153,18 +153,18 @@ def plan_of(
         PlanError: A key is unknown or missing, or a value is none of those allowed.
     """
     known = dict(analysis)
-    _closed(AnalysisPlan, known, "analysis")
+    _check_keys(AnalysisPlan, known, "analysis")
     plan: dict[str, JSON] = {name: known[name] for name in _PLAIN if name in known}
-    plan |= {name: _names(known.get(name)) for name in ("covariates", "leave_one_out", "by")}
+    plan |= {name: _name_tuple(known.get(name)) for name in ("covariates", "leave_one_out", "by")}
     plan["contrasts"] = tuple(_contrast(pair) for pair in known.get("contrasts") or ())
-    plan["primary"] = _names(known.get("primary"))
+    plan["primary"] = _name_tuple(known.get("primary"))
     for name, kind in _LISTS.items():
-        plan[name] = tuple(_part(kind, part, name) for part in _listed(known.get(name)))
+        plan[name] = tuple(_plan_part(kind, part, name) for part in _listed(known.get(name)))
     for name, one in _PARTS.items():
         found = known.get(name)
-        plan[name] = None if found is None else _part(one, found, name)
+        plan[name] = None if found is None else _plan_part(one, found, name)
     plan["subsets"] = {
-        name: _part(SubsetPlan, part, f"subsets.{name}")
+        name: _plan_part(SubsetPlan, part, f"subsets.{name}")
         for name, part in (known.get("subsets") or {}).items()
     }
     plan["bounds"] = {
@@ -172,7 +172,7 @@ def plan_of(
     }
     plan["composites"] = dict(composites or known.get("composites") or {})
     made = AnalysisPlan(**plan)
-    _check(made)
+    _check_plan(made)
     return made
 
 
@@ -181,26 +181,26 @@ _LISTS: Mapping[str, type] = {"mixed": MixedPlan, "dose": DosePlan, "drafts": Dr
 _PARTS: Mapping[str, type] = {"followups": FollowupsPlan, "equivalence": EquivalencePlan}
 
 
-def _check(plan: AnalysisPlan) -> None:
+def _check_plan(plan: AnalysisPlan) -> None:
     if not plan.contrasts or not plan.primary:
         raise PlanError("analysis: contrasts and primary name one thing at least")
-    _allowed("robust", plan.robust, ("wilcoxon", None))
-    _allowed("zeros", plan.zeros, get_args(Zeros))
+    _check_allowed("robust", plan.robust, ("wilcoxon", None))
+    _check_allowed("zeros", plan.zeros, get_args(Zeros))
     for name in plan.leave_one_out:
-        _allowed("leave_one_out", name, ("judge", "unit"))
+        _check_allowed("leave_one_out", name, ("judge", "unit"))
     if plan.followups:
-        _allowed("followups.correct", plan.followups.correct, ("holm", "none"))
+        _check_allowed("followups.correct", plan.followups.correct, ("holm", "none"))
     for outcome, (low, high) in plan.bounds.items():
         if not low < high:
             raise PlanError(f"analysis.bounds.{outcome}: {low} is not below {high}")
     for part in plan.mixed:
-        _allowed("mixed.random", part.random, ("unit",))
+        _check_allowed("mixed.random", part.random, ("unit",))
     margins = plan.equivalence
     if margins and (margins.margin is None) == (margins.margin_dz is None):
         raise PlanError("analysis.equivalence: give margin_dz or margin")
 
 
-def _allowed(name: str, value: JSON, allowed: Sequence[JSON]) -> None:
+def _check_allowed(name: str, value: JSON, allowed: Sequence[JSON]) -> None:
     if value not in allowed:
         texts = ", ".join(str(one) for one in allowed)
         raise PlanError(f"analysis.{name}: {value!r} is none of {texts}")
@@ -212,22 +212,22 @@ def _contrast(pair: JSON) -> Contrast:
     return Contrast(arm=pair[0], reference=pair[1])
 
 
-def _closed(kind: type, given: Mapping[str, JSON], where: str) -> None:
+def _check_keys(kind: type, given: Mapping[str, JSON], where: str) -> None:
     allowed = [part.name for part in fields(kind)]
     unknown = [name for name in given if name not in allowed]
     if unknown:
         raise PlanError(f"{where}: unknown {', '.join(unknown)}; there are {', '.join(allowed)}")
 
 
-def _part(kind: type[Part], given: Mapping[str, JSON], where: str) -> Part:
-    _closed(kind, given, f"analysis.{where}")
+def _plan_part(kind: type[Part], given: Mapping[str, JSON], where: str) -> Part:
+    _check_keys(kind, given, f"analysis.{where}")
     try:
         return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
     except TypeError as error:
         raise PlanError(f"analysis.{where}: {error}") from None
 
 
-def _names(value: JSON) -> tuple[str, ...]:
+def _name_tuple(value: JSON) -> tuple[str, ...]:
     return tuple(_listed(value))
 
 

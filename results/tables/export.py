@@ -13,7 +13,7 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps, escape_surrogates
 from orglab.results.store.reader import Reader
 from orglab.results.tables.sweep_table import sweep_rows
-from orglab.results.tables.tables import TABLES, Column, rows
+from orglab.results.tables.tables import TABLES, ExportColumn, rows
 
 __all__ = ["Format", "export", "guarded"]
 
@@ -33,7 +33,7 @@ _TYPES = {
 
 
 def export(place: Path, to: Format, out: Path) -> list[Path]:
-    """Writes every table of a study.
+    """Write every table of a study to files.
 
     In CSV a text that a spreadsheet would take for a formula gets a leading ``'``; numbers stay as
     they are, and JSONL and Parquet are never changed. In CSV and Parquet, columns of plain data
@@ -69,7 +69,9 @@ def export(place: Path, to: Format, out: Path) -> list[Path]:
     return written
 
 
-def _tables(reader: Reader) -> Iterator[tuple[str, Sequence[Column], Iterable[Sequence[JSON]]]]:
+def _tables(
+    reader: Reader,
+) -> Iterator[tuple[str, Sequence[ExportColumn], Iterable[Sequence[JSON]]]]:
     for table, columns in TABLES.items():
         yield table, columns, rows(reader, table)
     sweep = sweep_rows(reader)
@@ -78,22 +80,24 @@ def _tables(reader: Reader) -> Iterator[tuple[str, Sequence[Column], Iterable[Se
 
 
 def guarded(text: str) -> str:
-    """``text`` as a CSV cell that no spreadsheet runs: formulas get a leading ``'``."""
+    """Return ``text`` as a CSV cell that no spreadsheet runs: formulas get a leading ``'``."""
     if text.startswith(_FORMULA) and not _NUMBER.match(text):
         return "'" + text
     return text
 
 
-def _write_csv(path: Path, columns: Sequence[Column], found: Iterable[Sequence[JSON]]) -> None:
+def _write_csv(
+    path: Path, columns: Sequence[ExportColumn], found: Iterable[Sequence[JSON]]
+) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([column.name for column in columns])
         for row in found:
             cells = zip(row, columns, strict=True)
-            writer.writerow([_cell(value, column) for value, column in cells])
+            writer.writerow([_csv_cell(value, column) for value, column in cells])
 
 
-def _cell(value: JSON, column: Column) -> str:
+def _csv_cell(value: JSON, column: ExportColumn) -> str:
     if column.kind == "json":
         return guarded(dumps(value))
     if value is None:
@@ -101,7 +105,9 @@ def _cell(value: JSON, column: Column) -> str:
     return guarded(escape_surrogates(value)) if isinstance(value, str) else dumps(value)
 
 
-def _write_jsonl(path: Path, columns: Sequence[Column], found: Iterable[Sequence[JSON]]) -> None:
+def _write_jsonl(
+    path: Path, columns: Sequence[ExportColumn], found: Iterable[Sequence[JSON]]
+) -> None:
     names = [column.name for column in columns]
     _write_lines(path, (dict(zip(names, row, strict=True)) for row in found))
 
@@ -111,7 +117,9 @@ def _write_lines(path: Path, values: Iterable[JSON]) -> None:
         file.writelines(dumps(value) + "\n" for value in values)
 
 
-def _write_parquet(path: Path, columns: Sequence[Column], found: Iterable[Sequence[JSON]]) -> None:
+def _write_parquet(
+    path: Path, columns: Sequence[ExportColumn], found: Iterable[Sequence[JSON]]
+) -> None:
     import duckdb  # slow to import: only who writes Parquet waits
 
     lines = path.with_name(path.name + ".jsonl")
@@ -129,7 +137,7 @@ def _write_parquet(path: Path, columns: Sequence[Column], found: Iterable[Sequen
         lines.unlink(missing_ok=True)
 
 
-def _flat(columns: Sequence[Column], found: Iterable[Sequence[JSON]]) -> Iterator[JSON]:
+def _flat(columns: Sequence[ExportColumn], found: Iterable[Sequence[JSON]]) -> Iterator[JSON]:
     for row in found:
         cells = zip(row, columns, strict=True)
         yield {

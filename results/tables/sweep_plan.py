@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orglab.providers.base import JSON
-from orglab.providers.structured_output.strict_json import loads_stored
-from orglab.results.report.experiment.plan_history import FrozenPlan
+from orglab.results.report.experiment.plan_history import FrozenPlan, read_plans
 from orglab.results.store.reader import Reader
 
 __all__ = ["FrozenFactor", "SweepPlan", "arm_of", "is_sweep", "sweep_plan", "sweep_plans"]
@@ -42,23 +41,13 @@ class FrozenFactor:
         )
 
     def value(self, label: str) -> JSON:
-        """The value of a level."""
+        """Return the value of a level."""
         return self.values[self.labels.index(label)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepPlan:
-    """One plan as it was frozen.
-
-    Attributes:
-        hash: Its hash in the store.
-        added: When it was frozen (UTC, ISO 8601).
-        normal: The plan as plain data.
-    """
-
-    hash: str
-    added: str
-    normal: Mapping[str, JSON]
+class SweepPlan(FrozenPlan):
+    """A sweep's plan as it was frozen."""
 
     @property
     def name(self) -> str:
@@ -133,11 +122,11 @@ class SweepPlan:
         return len(self.cells) * len(self.normal["units"]) * int(self.normal["replicates"])
 
     def key(self, name: str, spec: str) -> str:
-        """What tells the runs of a stored arm and its calls from others'."""
+        """Return what distinguishes the runs and calls of a stored arm from others'."""
         return f"{arm_of(name)} {spec}" if self.over_experiment else spec
 
     def cell_of(self, arm: str, point: int) -> str:
-        """The cell that stands for a point under an arm."""
+        """Return the cell that stands for a point under an arm."""
         return self._places[arm, point]
 
     @cached_property
@@ -147,35 +136,27 @@ class SweepPlan:
         }
 
     def reference(self, factor: FrozenFactor) -> str:
-        """The level that others are compared with: the declared one, else the first."""
+        """Return the level that others are compared with: the declared one, else the first."""
         wanted = self.normal["analysis"].get("reference", {}).get(factor.path, factor.labels[0])
         pairs = zip(factor.labels, factor.values, strict=True)
         return next((label for label, value in pairs if wanted in (label, value)), factor.labels[0])
 
 
 def arm_of(name: str) -> str:
-    """The experiment's arm that a team's name begins with."""
+    """Return the experiment's arm that a team's name begins with."""
     return name.partition(" ")[0].removeprefix("arm=")
 
 
 def sweep_plans(reader: Reader) -> list[SweepPlan]:
-    """The plans of a sweep in the order in which they were frozen; [] for other studies."""
-    sql = "SELECT hash, added, normal FROM specs WHERE kind='sweep' ORDER BY added, hash"
-    return [
-        SweepPlan(hash=row["hash"], added=row["added"], normal=loads_stored(row["normal"]))
-        for row in reader.rows(sql)
-    ]
+    """Read the plans of a sweep, oldest first; [] for other studies."""
+    return read_plans(reader, "sweep", SweepPlan)
 
 
 def sweep_plan(reader: Reader) -> SweepPlan | None:
-    """The plan that counts: the last one that was frozen; None for other studies."""
-    sql = """SELECT hash, added, normal FROM specs WHERE kind='sweep'
-             ORDER BY added DESC, hash DESC LIMIT 1"""
-    for row in reader.rows(sql):
-        return SweepPlan(hash=row["hash"], added=row["added"], normal=loads_stored(row["normal"]))
-    return None
+    """Read the plan that counts, the last one; None for other studies."""
+    return next(reversed(sweep_plans(reader)), None)
 
 
 def is_sweep(reader: Reader) -> bool:
-    """The study is a sweep."""
+    """Check whether the study is a sweep."""
     return any(True for _ in reader.rows("SELECT 1 FROM specs WHERE kind='sweep' LIMIT 1"))

@@ -15,7 +15,7 @@ from orglab.results.report.experiment.plan_history import current_numbers
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.tables.sweep_plan import FrozenFactor, SweepPlan, sweep_plan
-from orglab.results.tables.tables import Column
+from orglab.results.tables.tables import ExportColumn, frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,6 @@ _FIGURES = {
     "seconds": "number",
     "simulated": "boolean",
 }
-_DTYPES = {"text": "string", "integer": "Int64", "number": "Float64", "boolean": "boolean"}
 
 
 class SweepTable(NamedTuple):
@@ -52,12 +51,12 @@ class SweepTable(NamedTuple):
         rows: Cells in the order of the columns; None is missing.
     """
 
-    columns: Sequence[Column]
+    columns: Sequence[ExportColumn]
     rows: Iterator[Sequence[JSON]]
 
 
 def sweep_rows(reader: Reader) -> SweepTable | None:
-    """The table of the last frozen plan's variants; None for a study that is no sweep.
+    """Read the table of the last frozen plan's variants; None for a study that is no sweep.
 
     A factor stands empty in a run that its levels do not tell apart: the teams are the same, and
     ``also`` names the other variants that the run stands for.
@@ -68,21 +67,24 @@ def sweep_rows(reader: Reader) -> SweepTable | None:
     scores = _score_columns(reader)
     fixed = {*_HEAD, *_PLACE, *_FIGURES}
     factors = [
-        Column(_free(factor.name, fixed, "factor"), _kind(factor)) for factor in plan.factors
+        ExportColumn(_free_name(factor.name, fixed, "factor"), _kind(factor))
+        for factor in plan.factors
     ]
     fixed |= {column.name for column in factors}
     measures = [
-        Column(_free(name, fixed, key[0]), "text" if is_text else "number")
+        ExportColumn(_free_name(name, fixed, key[0]), "text" if is_text else "number")
         for key, (name, is_text) in scores.items()
     ]
-    head = [Column(*item) for item in _HEAD.items() if item[0] != "arm" or plan.over_experiment]
-    rest = [Column(*item) for item in [*_PLACE.items(), *_FIGURES.items()]]
+    head = [
+        ExportColumn(*item) for item in _HEAD.items() if item[0] != "arm" or plan.over_experiment
+    ]
+    rest = [ExportColumn(*item) for item in [*_PLACE.items(), *_FIGURES.items()]]
     columns = [*head, *factors, *rest, *measures]
     return SweepTable(columns, _rows(reader, plan, list(scores)))
 
 
 def sweep_frame(place: Path) -> pd.DataFrame:
-    """The table as pandas holds it; missing is ``NA``.
+    """Read the table as a pandas frame; missing is ``NA``.
 
     Raises:
         StoreError: There is no study, or it is no sweep.
@@ -91,22 +93,14 @@ def sweep_frame(place: Path) -> pd.DataFrame:
         found = sweep_rows(reader)
         if found is None:
             raise StoreError(f"{reader.path} is no sweep")
-        rows = list(found.rows)
-    import pandas as pd  # slow to import: only who asks for a frame waits
-
-    return pd.DataFrame(
-        {
-            column.name: pd.Series([row[at] for row in rows], dtype=_DTYPES[column.kind])
-            for at, column in enumerate(found.columns)
-        }
-    )
+        return frame_of(found.columns, found.rows)
 
 
 # --- columns -------------------------------------------------------------------------------------
 
 
-def _free(name: str, taken: set[str], prefix: str) -> str:
-    """``name``, or ``prefix.name`` where a column is called so already."""
+def _free_name(name: str, taken: set[str], prefix: str) -> str:
+    """Return ``name``, or ``prefix.name`` if a column has that name."""
     return f"{prefix}.{name}" if name in taken else name
 
 
@@ -120,10 +114,10 @@ def _kind(factor: FrozenFactor) -> str:
 
 
 def _score_columns(reader: Reader) -> dict[Key, tuple[str, bool]]:
-    """Scores -> their column, with arguments where several have the name; and whether it is text."""
+    """Map scores to their column, with arguments where several share a name, and whether it is text."""
     sql = """SELECT evaluator, arguments, name, MAX(label IS NOT NULL) AS text FROM scores
              GROUP BY evaluator, arguments, name ORDER BY evaluator, arguments, name"""
-    rows = [row for row in reader.rows(sql) if not _told(row)]
+    rows = [row for row in reader.rows(sql) if not _is_counted_by_store(row)]
     often = Counter(row["name"] for row in rows)
     return {
         (row["evaluator"], row["arguments"], row["name"]): (
@@ -136,8 +130,8 @@ def _score_columns(reader: Reader) -> dict[Key, tuple[str, bool]]:
     }
 
 
-def _told(row: sqlite3.Row) -> bool:
-    """``usage`` measures what the store counts of every run."""
+def _is_counted_by_store(row: sqlite3.Row) -> bool:
+    """Check whether the score repeats a count of the store."""
     return row["evaluator"] == "usage" and row["name"] in _FIGURES
 
 
@@ -166,14 +160,14 @@ def _rows(reader: Reader, plan: SweepPlan, keys: Sequence[Key]) -> Iterator[Sequ
 
 
 def _figures(row: RunRow) -> list[JSON]:
-    """A run that has not ended has no figures."""
+    """Return the figures of a run; None for one that has not ended."""
     if row.status == "running":
         return [row.status, "", *[None] * (len(_FIGURES) - 2)]
     return [getattr(row, name) for name in _FIGURES]
 
 
 def _head(plan: SweepPlan, cell: Mapping[str, JSON]) -> list[JSON]:
-    """Variant, the other names of it, arm, and the levels of all factors."""
+    """Return variant, the other names of it, arm, and the levels of all factors."""
     points = [plan.points[number] for number in cell["points"]]
     also = [point["name"] for point in points if point["name"] != cell["name"]]
     if plan.over_experiment:
@@ -184,7 +178,7 @@ def _head(plan: SweepPlan, cell: Mapping[str, JSON]) -> list[JSON]:
 
 
 def _level(factor: FrozenFactor, at: int, points: Sequence[Mapping[str, JSON]]) -> JSON:
-    """The one level that all the points have; None where they differ."""
+    """Return the level that all the points share; None where they differ."""
     labels = {point["levels"][at] for point in points}
     if len(labels) > 1:
         return None
@@ -193,7 +187,7 @@ def _level(factor: FrozenFactor, at: int, points: Sequence[Mapping[str, JSON]]) 
 
 
 def _scores(reader: Reader) -> Iterator[tuple[int, Mapping[Key, JSON]]]:
-    """The scores of each run that has any, in the order of the runs."""
+    """Yield the scores of each run that has any, in the order of the runs."""
     sql = "SELECT run, evaluator, arguments, name, value, label FROM scores ORDER BY run"
     for run, rows in groupby(reader.rows(sql), key=itemgetter("run")):
         yield (

@@ -7,7 +7,7 @@ can be written to a file; ``frame`` makes a pandas table of all of them.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orglab.providers.base import JSON
@@ -18,14 +18,14 @@ from orglab.results.store.reader import Reader, RunRow
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TABLES", "Column", "Kind", "frame", "frames", "rows"]
+__all__ = ["TABLES", "ExportColumn", "Kind", "frame", "frame_of", "frames", "rows"]
 
 Kind: TypeAlias = str
 """``text``, ``integer``, ``number``, ``boolean`` or ``json``."""
 Row: TypeAlias = Sequence[JSON]
 
 
-class Column(NamedTuple):
+class ExportColumn(NamedTuple):
     """A column of a tidy table."""
 
     name: str
@@ -36,14 +36,14 @@ def _columns(kinds: Mapping[Kind, str]) -> dict[str, Kind]:
     return {name: kind for kind, names in kinds.items() for name in names.split()}
 
 
-def _table(order: str, **kinds: str) -> tuple[Column, ...]:
+def _table(order: str, **kinds: str) -> tuple[ExportColumn, ...]:
     known = _columns(kinds)
-    return tuple(Column(name, known.get(name, "text")) for name in order.split())
+    return tuple(ExportColumn(name, known.get(name, "text")) for name in order.split())
 
 
 _RUN = "run arm unit replicate "
 
-TABLES: Mapping[str, tuple[Column, ...]] = {
+TABLES: Mapping[str, tuple[ExportColumn, ...]] = {
     "runs": _table(
         _RUN + "seed spec ordinal status reason answer last turns loops forced calls tool_calls "
         "tokens_input tokens_output cost_usd priced_usd unpriced service_seconds waiting_seconds "
@@ -98,7 +98,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
 
 
 def rows(reader: Reader, table: str) -> Iterator[Row]:
-    """The rows of a table, one after another; values in ``json`` columns are plain data.
+    """Yield the rows of a table; values in ``json`` columns are plain data.
 
     Raises:
         KeyError: There is no such table.
@@ -215,26 +215,31 @@ _DTYPES = {
     "boolean": "boolean",
     "json": "object",
 }
+"""pandas' type of each kind."""
 
 
 def frame(reader: Reader, table: str) -> pd.DataFrame:
-    """A table as pandas holds it: missing is ``NA`` everywhere, ``json`` columns hold plain data.
+    """Read a table as a pandas frame: missing is ``NA`` everywhere, ``json`` columns hold plain data.
 
     Raises:
         KeyError: There is no such table.
     """
-    columns = TABLES[table]
-    found = list(rows(reader, table))
-    import pandas as pd  # slow to import: only who asks for a frame waits
+    return frame_of(TABLES[table], rows(reader, table))
 
+
+def frame_of(columns: Sequence[ExportColumn], found: Iterable[Row]) -> pd.DataFrame:
+    """Make a pandas table of rows; missing is ``NA``."""
+    import pandas as pd  # slow to import: only a caller who wants a frame waits
+
+    cells = list(found)
     return pd.DataFrame(
         {
-            column.name: pd.Series([row[at] for row in found], dtype=_DTYPES[column.kind])
+            column.name: pd.Series([row[at] for row in cells], dtype=_DTYPES[column.kind])
             for at, column in enumerate(columns)
         }
     )
 
 
 def frames(reader: Reader) -> dict[str, pd.DataFrame]:
-    """Every table of a study that fits into memory."""
+    """Read every table of a study that fits into memory."""
     return {table: frame(reader, table) for table in TABLES}

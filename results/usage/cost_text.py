@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from orglab.results.number_format import amount, dollars
 from orglab.results.records import CallRecord
-from orglab.results.usage.spending import Spending, spending
+from orglab.results.usage.spending import Spending, StudyRows, spending
 
 __all__ = [
     "Unpaid",
     "cost_of",
-    "cut_words",
-    "money_words",
+    "interrupted_text",
+    "money_notes",
     "simulated_note",
-    "uncounted_words",
+    "uncounted_text",
     "unpaid",
     "unreal",
 ]
-
-
-class _Rows(Protocol):
-    def rows(self, sql: str, arguments: Sequence[object] = ()) -> Iterator[sqlite3.Row]: ...
 
 
 class Unpaid(NamedTuple):
@@ -43,18 +38,18 @@ FROM (SELECT json_extract(reply, '$.kept') IS NOT NULL AS kept, COALESCE(cost_us
 """
 
 
-def unpaid(study: _Rows) -> Unpaid:
-    """Replies of a study that other arms, runs or studies had paid for."""
+def unpaid(study: StudyRows) -> Unpaid:
+    """Count the replies of a study that other arms, runs or studies had paid for."""
     (row,) = study.rows(_SQL)
     return Unpaid(int(row["shared"]), row["shared_usd"], int(row["kept"]), row["kept_usd"])
 
 
-def money_words(study: _Rows) -> list[str]:
-    """Paid, not paid again, unknown: [] where nothing was taken from elsewhere and nothing cut."""
+def money_notes(study: StudyRows) -> list[str]:
+    """Describe what was paid, not paid again, and unknown; [] if nothing was shared or interrupted."""
     spent, free = spending(study), unpaid(study)
     lines: list[str] = []
     taken = [
-        f"{amount(number, 'reply', 'replies')} {source}{_worth(usd)}"
+        f"{amount(number, 'reply', 'replies')} {source}{_in_brackets(usd)}"
         for number, source, usd in (
             (free.shared, "shared with other runs", free.shared_usd),
             (free.kept, "taken from other studies", free.kept_usd),
@@ -64,37 +59,37 @@ def money_words(study: _Rows) -> list[str]:
     costs = spent.paid_usd or spent.unpriced or free.shared_usd or free.kept_usd
     if spent.cut or spent.uncounted_usd or (taken and costs):
         known = None if spent.unpriced else spent.paid_usd
-        lines.append(f"Paid{_unreal(study, spent)}: {dollars(known, spent.paid_usd)}.")
+        lines.append(f"Paid{_simulated_mark(study, spent)}: {dollars(known, spent.paid_usd)}.")
     if taken and costs:
         lines.append(f"Not paid again: {', '.join(taken)}.")
     if spent.cut:
-        lines.append(cut_words(spent))
+        lines.append(interrupted_text(spent))
     if spent.uncounted_usd:
-        lines.append(uncounted_words(spent))
+        lines.append(uncounted_text(spent))
     return lines
 
 
-def _unreal(study: _Rows, spent: Spending) -> str:
-    """Simulated models are paid by nobody."""
+def _simulated_mark(study: StudyRows, spent: Spending) -> str:
+    """Mark the dollars of simulated models."""
     (row,) = study.rows("SELECT TOTAL(simulated) AS n, COUNT(*) AS of FROM calls WHERE cost_usd>0")
     words = unreal(int(row["n"]), row["of"]) if spent.paid_usd else ""
     return f" ({words})" if words else ""
 
 
-def _worth(usd: float) -> str:
+def _in_brackets(usd: float) -> str:
     return f" ({dollars(usd)})" if usd else ""
 
 
-def uncounted_words(spent: Spending) -> str:
-    """What is known of replies with which no count of tokens came."""
+def uncounted_text(spent: Spending) -> str:
+    """Describe what replies without a token count may have cost."""
     return (
         "Replies came without a count of tokens: they can have cost at most "
         f"{dollars(spent.uncounted_usd)} more."
     )
 
 
-def cut_words(spent: Spending) -> str:
-    """What is known of requests that were cut."""
+def interrupted_text(spent: Spending) -> str:
+    """Describe what interrupted requests may have cost."""
     requests = sum(call.requests for call in spent.cut)
     bounded = all(call.reserved_usd is not None for call in spent.cut)
     most = (

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from orglab.providers.base import JSON
 from orglab.providers.terminal_safety import visible
 from orglab.results.number_format import amount
+from orglab.results.usage.spending import StudyRows
 
-__all__ = ["Drift", "Version", "drift_words", "drifts"]
+__all__ = ["Drift", "Version", "drift_text", "drifts"]
 
-MOST_TOLD = 4
-"""So many versions of a model are told one by one."""
-
-
-class _Rows(Protocol):
-    def rows(self, sql: str, arguments: Sequence[object] = ()) -> Iterator[sqlite3.Row]: ...
+MOST_LISTED = 4
+"""Versions of a model that are listed one by one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +41,7 @@ class Version:
         return f"{self.served} ({self.fingerprint})" if self.fingerprint else self.served
 
     def as_json(self) -> dict[str, JSON]:
-        """As plain data."""
+        """Convert to plain data."""
         return {
             "served": self.served,
             "fingerprint": self.fingerprint or None,
@@ -69,7 +64,7 @@ class Drift:
     versions: tuple[Version, ...]
 
     def as_json(self) -> dict[str, JSON]:
-        """As plain data."""
+        """Convert to plain data."""
         versions = [version.as_json() for version in self.versions]
         return {"provider": self.provider, "model": self.model, "versions": versions}
 
@@ -82,11 +77,11 @@ GROUP BY c.provider, c.model, c.served, print, r.arm ORDER BY c.provider, c.mode
 """
 
 
-def drifts(study: _Rows) -> list[Drift]:
-    """The models of a study that were served by several, of a ``Reader`` or an open ``Store``.
+def drifts(study: StudyRows) -> list[Drift]:
+    """Find the models of a study that were served by several versions.
 
     One name at two servers counts as one: calls do not tell them apart. Calls that asked for no name
-    are left out: what they asked for is told by nothing else.
+    are left out: nothing else says what they asked for.
     """
     found: dict[tuple[str, str], dict[tuple[str, str], dict[str, int]]] = {}
     for row in study.rows(_SQL):
@@ -108,14 +103,14 @@ def _ordered(versions: Mapping[tuple[str, str], Mapping[str, int]]) -> tuple[Ver
     return tuple(sorted(made, key=lambda version: -version.total))
 
 
-def drift_words(drift: Drift) -> str:
-    """``gpt-4o was served by 2 models: gpt-4o-2024-08-06 (fp_1) in 118 calls, …``."""
-    told = [
+def drift_text(drift: Drift) -> str:
+    """Describe a drift: ``gpt-4o was served by 2 models: gpt-4o-2024-08-06 (fp_1) in 118 calls, …``."""
+    texts = [
         f"{version.name} in {amount(version.total, 'call')}"
-        for version in drift.versions[:MOST_TOLD]
+        for version in drift.versions[:MOST_LISTED]
     ]
-    if more := len(drift.versions) - MOST_TOLD:
-        told += [f"{more} more"] if more > 0 else []
+    if more := len(drift.versions) - MOST_LISTED:
+        texts += [f"{more} more"] if more > 0 else []
     asked = drift.model or drift.provider
     number = len(drift.versions)
-    return visible(f"{asked} was served by {number} versions of it: {', '.join(told)}")
+    return visible(f"{asked} was served by {number} versions of it: {', '.join(texts)}")

@@ -10,7 +10,7 @@ from typing import Protocol
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import loads_stored
 
-__all__ = ["ANSWERED", "CutCall", "Spending", "spending", "was_answered"]
+__all__ = ["ANSWERED", "InterruptedCall", "Spending", "StudyRows", "spending", "was_answered"]
 
 
 _REFUSED, _UNREADABLE = "refusal", "unreadable reply"
@@ -20,18 +20,22 @@ ANSWERED = f"""(error IS NULL OR error = '{_REFUSED}' OR error LIKE '{_UNREADABL
 
 
 def was_answered(body: Mapping[str, JSON]) -> bool:
-    """``ANSWERED`` of the body of a call's entry."""
+    """Check ``ANSWERED`` for the body of a call's entry."""
     kind = str((body.get("error") or {}).get("kind", ""))
     replied = body.get("error") is None or kind == _REFUSED or kind.startswith(_UNREADABLE)
     return replied or any((body.get("usage") or {}).values())
 
 
-class _Rows(Protocol):
-    def rows(self, sql: str, arguments: Sequence[object] = ()) -> Iterator[sqlite3.Row]: ...
+class StudyRows(Protocol):
+    """A study that can be queried: a ``Reader`` or an open ``Store``."""
+
+    def rows(self, sql: str, arguments: Sequence[object] = ()) -> Iterator[sqlite3.Row]:
+        """Run a query."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CutCall:
+class InterruptedCall:
     """Requests of one call that were sent and broke off: whether they were billed is unknown.
 
     Attributes:
@@ -70,7 +74,7 @@ class Spending:
     paid_usd: float
     unpriced: int
     uncounted_usd: float
-    cut: Sequence[CutCall]
+    cut: Sequence[InterruptedCall]
 
     @property
     def reserved_usd(self) -> float:
@@ -83,13 +87,13 @@ class Spending:
         return self.uncounted_usd + self.reserved_usd
 
 
-def spending(study: _Rows) -> Spending:
-    """What a study has cost, of a ``Reader`` or an open ``Store``."""
+def spending(study: StudyRows) -> Spending:
+    """Sum up what a study has cost."""
     paid = f"""SELECT TOTAL(cost_usd) AS usd, TOTAL(cost_usd IS NULL AND {ANSWERED}) AS unpriced,
               TOTAL(CASE WHEN cut = 0 THEN reserved_usd END) AS uncounted
               FROM calls WHERE attempts > 0"""  # noqa: S608 - constants of ours
     (row,) = study.rows(paid)
-    cut = [*_broken_off(study), *_killed(study)]
+    cut = [*_interrupted_by_server(study), *_interrupted_by_crash(study)]
     return Spending(
         paid_usd=row["usd"],
         unpriced=int(row["unpriced"]),
@@ -98,11 +102,11 @@ def spending(study: _Rows) -> Spending:
     )
 
 
-def _broken_off(study: _Rows) -> Iterator[CutCall]:
+def _interrupted_by_server(study: StudyRows) -> Iterator[InterruptedCall]:
     sql = """SELECT r.arm, r.unit, r.replicate, c.position, c.copy, c.cut, c.reserved_usd
              FROM calls c JOIN runs r USING (run) WHERE c.cut > 0 ORDER BY c.run, c.position"""
     for row in study.rows(sql):
-        yield CutCall(
+        yield InterruptedCall(
             arm=row["arm"],
             unit=row["unit"],
             replicate=row["replicate"],
@@ -114,29 +118,33 @@ def _broken_off(study: _Rows) -> Iterator[CutCall]:
         )
 
 
-def _killed(study: _Rows) -> Iterator[CutCall]:
-    """Requests that were under way when a process died: begun, and no entry tells their end."""
+def _interrupted_by_crash(study: StudyRows) -> Iterator[InterruptedCall]:
+    """Find requests under way when a process died: begun, and no entry records their end."""
     sql = """SELECT a.run, a.position, COALESCE(c.kept, 0) AS kept FROM
              (SELECT run, position, SUM(what NOT LIKE '%"cut":%') AS begun FROM attempts
               WHERE what LIKE '%"reserved":%' GROUP BY run, position) a
              LEFT JOIN (SELECT run, position, COUNT(*) AS kept FROM calls GROUP BY run, position) c
              ON c.run=a.run AND c.position=a.position WHERE a.begun > COALESCE(c.kept, 0)"""
     for lost in list(study.rows(sql)):
-        yield from _of_call(study, lost["run"], lost["position"], lost["kept"])
+        yield from _lost_requests_of_call(study, lost["run"], lost["position"], lost["kept"])
 
 
-def _of_call(study: _Rows, run: int, position: str, kept: int) -> Iterator[CutCall]:
+def _lost_requests_of_call(
+    study: StudyRows, run: int, position: str, kept: int
+) -> Iterator[InterruptedCall]:
     sql = """SELECT r.arm, r.unit, r.replicate, a.again, a.what FROM attempts a
              JOIN runs r USING (run) WHERE a.run=? AND a.position=? ORDER BY a.number"""
     rows = list(study.rows(sql, (run, position)))
     if not rows:  # attempts of a run that the study does not hold
         return
-    requests = _lost([(bool(row["again"]), loads_stored(row["what"])) for row in rows], kept)
+    requests = _lost_requests(
+        [(bool(row["again"]), loads_stored(row["what"])) for row in rows], kept
+    )
     if not requests:
         return
     reserved = [what["reserved"] for what in requests]
     known = [most for most in reserved if most is not None]
-    yield CutCall(
+    yield InterruptedCall(
         arm=rows[0]["arm"],
         unit=rows[0]["unit"],
         replicate=rows[0]["replicate"],
@@ -148,8 +156,10 @@ def _of_call(study: _Rows, run: int, position: str, kept: int) -> Iterator[CutCa
     )
 
 
-def _lost(rows: Sequence[tuple[bool, Mapping[str, JSON]]], kept: int) -> list[Mapping[str, JSON]]:
-    """What was said of the requests of a call's processes that kept nothing.
+def _lost_requests(
+    rows: Sequence[tuple[bool, Mapping[str, JSON]]], kept: int
+) -> list[Mapping[str, JSON]]:
+    """Return the requests of a call's processes that recorded nothing.
 
     A process's requests begin with one that follows no cut. A request ``again`` says that the
     process before kept nothing; of the last one, the number of kept entries tells.

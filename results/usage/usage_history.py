@@ -14,7 +14,7 @@ from orglab.providers.base import JSON
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
 
-__all__ = ["Asked", "PastRun", "PastUse", "Spread", "past_runs", "spread_of", "studies_under"]
+__all__ = ["Asked", "PastRun", "PastUse", "UsageSpread", "past_runs", "spread_of", "studies_under"]
 
 MOST_RUNS = 500
 """Runs read of each study, the latest: enough for a mean and its spread."""
@@ -69,7 +69,7 @@ class PastRun:
     judged_alike: bool = True
 
 
-class Spread(NamedTuple):
+class UsageSpread(NamedTuple):
     """Values of several runs: mean, standard deviation (None for one run), least, most."""
 
     n: int
@@ -79,32 +79,32 @@ class Spread(NamedTuple):
     high: float
 
     def of(self, runs: int) -> tuple[float, float | None]:
-        """Sum over ``runs`` runs, and the standard error of foretelling it from these ``n``."""
+        """Return the sum over ``runs`` runs, and the standard error of predicting it from these ``n``."""
         error = None if self.sd is None else self.sd * math.sqrt(runs + runs * runs / self.n)
         return self.mean * runs, error
 
     def as_json(self) -> dict[str, JSON]:
-        """As plain data."""
+        """Convert to plain data."""
         return self._asdict()
 
 
-def spread_of(values: Iterable[float | None]) -> Spread | None:
-    """The spread of values; None where there are none or one of them is unknown."""
+def spread_of(values: Iterable[float | None]) -> UsageSpread | None:
+    """Summarise values; None if there are none or one of them is unknown."""
     known = list(values)
     numbers = [value for value in known if value is not None]
     if not numbers or len(numbers) < len(known):
         return None
     sd = stdev(numbers) if len(numbers) > 1 else None
-    return Spread(len(numbers), fmean(numbers), sd, min(numbers), max(numbers))
+    return UsageSpread(len(numbers), fmean(numbers), sd, min(numbers), max(numbers))
 
 
 def studies_under(runs: Path) -> list[Path]:
-    """Studies in a folder of studies, and in the folders of its sweeps."""
+    """List the studies in a folder of studies, and in the folders of its sweeps."""
     return sorted([*runs.glob("*/study.sqlite"), *runs.glob("*/*/study.sqlite")])
 
 
 def past_runs(studies: Iterable[Path], spec: str, evaluators: JSON) -> list[PastRun]:
-    """What completed and stopped runs of a team used.
+    """Read what completed and stopped runs of a team used.
 
     Args:
         studies: Files of studies; what is none, or cannot be read, holds no runs.
@@ -116,7 +116,7 @@ def past_runs(studies: Iterable[Path], spec: str, evaluators: JSON) -> list[Past
     for study in dict.fromkeys(path.resolve() for path in studies):
         try:
             with Reader(study) as reader:
-                found += _read(reader, spec, evaluators)
+                found += _read_past_runs(reader, spec, evaluators)
         except (StoreError, sqlite3.Error):
             continue
     return found
@@ -136,12 +136,12 @@ GROUP BY run, role, provider, model, judging
 """What another study had paid for counts as paid: it need not be there the next time."""
 
 
-def _read(reader: Reader, spec: str, evaluators: JSON) -> Iterator[PastRun]:
+def _read_past_runs(reader: Reader, spec: str, evaluators: JSON) -> Iterator[PastRun]:
     runs = list(reader.rows(_RUNS, (spec, MOST_RUNS)))
     if not runs:
         return
     normal = reader.spec(spec) or {}
-    uses = _uses(reader, [row["run"] for row in runs])
+    uses = _usage_by_run(reader, [row["run"] for row in runs])
     for row in runs:
         yield PastRun(
             turns=row["turns"],
@@ -151,7 +151,7 @@ def _read(reader: Reader, spec: str, evaluators: JSON) -> Iterator[PastRun]:
         )
 
 
-def _uses(reader: Reader, runs: Sequence[int]) -> dict[int, dict[Asked, PastUse]]:
+def _usage_by_run(reader: Reader, runs: Sequence[int]) -> dict[int, dict[Asked, PastUse]]:
     found: dict[int, dict[Asked, PastUse]] = {}
     for row in reader.rows(_CALLS, (min(runs), max(runs))):
         asked = Asked(row["role"], row["provider"], row["model"], bool(row["judging"]))

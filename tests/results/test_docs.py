@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from orglab.results.display.event_renderer import Teller
+from orglab.results.display.event_renderer import EventRenderer
 from orglab.results.store.store import Store
 from orglab.results.tables.tables import TABLES
 
@@ -16,7 +16,7 @@ def test_events_page_names_every_kind_that_a_transcript_tells() -> None:
     """The kinds in the tables are those that the transcript knows, no more and no fewer."""
     page = (DOCS / "events.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    told = {name.removeprefix("_on_") for name in vars(Teller) if name.startswith("_on_")}
+    told = {name.removeprefix("_on_") for name in vars(EventRenderer) if name.startswith("_on_")}
     assert documented == told - {"other"}
 
 

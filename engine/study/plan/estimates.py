@@ -11,7 +11,7 @@ from orglab.engine.spec.model import Model
 from orglab.engine.study.plan.prices import priced
 from orglab.engine.study.plan.upper_bounds import Line
 from orglab.providers.base import JSON, TokenUsage
-from orglab.results.usage.usage_history import Asked, PastRun, PastUse, Spread, spread_of
+from orglab.results.usage.usage_history import Asked, PastRun, PastUse, UsageSpread, spread_of
 
 __all__ = ["Likely", "LikelyLine", "likely", "likely_sum"]
 
@@ -78,15 +78,15 @@ class Likely:
 
     runs: int
     judged: int
-    turns: Spread | None
-    seconds: Spread | None
-    calls: Spread | None
-    input: Spread | None
-    output: Spread | None
-    usd: Spread | None
-    usd_full: Spread | None
-    judging_calls: Spread | None
-    judging_usd: Spread | None
+    turns: UsageSpread | None
+    seconds: UsageSpread | None
+    calls: UsageSpread | None
+    input: UsageSpread | None
+    output: UsageSpread | None
+    usd: UsageSpread | None
+    usd_full: UsageSpread | None
+    judging_calls: UsageSpread | None
+    judging_usd: UsageSpread | None
     lines: Mapping[str, LikelyLine]
 
     def as_json(self) -> dict[str, JSON]:
@@ -99,7 +99,7 @@ class Likely:
 
 
 def likely_sum(
-    parts: Iterable[tuple[Spread | None, int]],
+    parts: Iterable[tuple[UsageSpread | None, int]],
 ) -> tuple[float, float | None] | None:
     """The sum over numbers of runs with its standard error, which is None where it is unknown."""
     total, variance = 0.0, 0.0
@@ -146,7 +146,9 @@ def likely(runs: Sequence[PastRun], lines: Sequence[Line], *, shared: bool) -> L
     )
 
 
-def _spread(runs: Sequence[PastRun], value: Callable[[Asked, PastUse], float]) -> Spread | None:
+def _spread(
+    runs: Sequence[PastRun], value: Callable[[Asked, PastUse], float]
+) -> UsageSpread | None:
     return spread_of(sum(value(*use) for use in run.uses.items()) for run in runs)
 
 

@@ -31,7 +31,7 @@ from orglab.engine.study.plan.prices import priced
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.providers.terminal_safety import visible
 from orglab.results.number_format import amount, dollars, duration
-from orglab.results.usage.usage_history import Spread
+from orglab.results.usage.usage_history import UsageSpread
 
 __all__ = ["plan"]
 
@@ -285,7 +285,7 @@ def _about_usd(value: float | None) -> str:
     return UNKNOWN if value is None else f"about {dollars(value)}" if value else "$0"
 
 
-def _mean(spread: Spread | None, *, money: bool = False) -> str:
+def _mean(spread: UsageSpread | None, *, money: bool = False) -> str:
     if spread is None:
         return UNKNOWN
     show = dollars if money else _short

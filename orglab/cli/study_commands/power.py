@@ -128,7 +128,7 @@ def _one(experiment: Experiment) -> dict[str, float | None]:
             store.close()
         findings = read_findings(Path(folder))
     if findings.analysis is None or not findings.analysis.primary:
-        raise ValueError("; ".join(findings.faults) or "the experiment declares no primary outcome")
+        raise ValueError("; ".join(findings.errors) or "the experiment declares no primary outcome")
     return {
         f"{row.outcome} ({row.arm} - {row.reference})": row.p for row in findings.analysis.primary
     }

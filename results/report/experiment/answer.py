@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from orglab.results.number_format import (
-    amount,
     clear_places,
     duration,
     interval,
@@ -15,7 +14,8 @@ from orglab.results.number_format import (
     sentence,
     signed,
 )
-from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.findings import ExperimentFindings
+from orglab.results.report.page import answer_opening
 from orglab.results.statistics.effects import Effect
 
 __all__ = ["answer", "clause", "decision_lines", "is_shown"]
@@ -23,11 +23,11 @@ __all__ = ["answer", "clause", "decision_lines", "is_shown"]
 _MOST_CLAUSES = 4
 
 
-def answer(findings: Findings) -> str:
-    """What the experiment says of its question: one sentence, with intervals."""
+def answer(findings: ExperimentFindings) -> str:
+    """Answer the experiment's question in one sentence, with intervals."""
     analysis = findings.analysis
     if analysis is None:
-        return f"There is no answer yet: {'; '.join(findings.faults) or 'nothing was computed'}."
+        return f"There is no answer yet: {'; '.join(findings.errors) or 'nothing was computed'}."
     if not findings.declared:
         return (
             "No primary outcome was declared, so there is no answer to a question: the figures "
@@ -37,60 +37,47 @@ def answer(findings: Findings) -> str:
     alpha = findings.analysis_plan.alpha if findings.analysis_plan else 0.05
     if len(rows) <= _MOST_CLAUSES:
         return sentence(
-            _opening(findings) + "; ".join(clause(row, alpha, findings.level) for row in rows)
+            answer_opening(findings) + "; ".join(clause(row, alpha, findings.level) for row in rows)
         )
     shown = [row for row in rows if is_shown(row, alpha)]
-    told = [clause(row, alpha, findings.level) for row in shown[:_MOST_CLAUSES]]
+    texts = [clause(row, alpha, findings.level) for row in shown[:_MOST_CLAUSES]]
     words = f"in {len(shown) or 'none'} of {len(rows)} primary comparisons a difference is shown"
-    words += f": {'; '.join(told)}" if told else "; what is open and what equivalent stands below"
+    words += f": {'; '.join(texts)}" if texts else "; what is open and what equivalent stands below"
     untested = sum(row.p is None for row in rows)
     words += f"; {untested} could not be tested" if untested else ""
     rest = "; the others stand below" if len(shown) > _MOST_CLAUSES else ""
-    return sentence(f"{_opening(findings)}{words}{rest}")
-
-
-def _opening(findings: Findings) -> str:
-    words = ""
-    if findings.simulated:
-        words = (
-            "With simulated models" if findings.wholly_simulated else "With partly simulated models"
-        )
-    if not findings.progress.finished:
-        ended = findings.progress.planned - findings.progress.open
-        so_far = f"so far ({ended:,} of {amount(findings.progress.planned, 'run')})"
-        words = f"{words}, {so_far}" if words else so_far.capitalize()
-    return f"{words}, " if words else ""
+    return sentence(f"{answer_opening(findings)}{words}{rest}")
 
 
 def is_shown(row: Effect, alpha: float) -> bool:
-    """The difference is significant, corrected within its family where it is in one."""
+    """Check whether the difference is significant, corrected within its family if it is in one."""
     p = row.p_adjusted if row.family_size else row.p
     return p is not None and p < alpha
 
 
 def clause(row: Effect, alpha: float = 0.05, level: float = 0.95) -> str:
-    """One comparison in words; "no difference" is never said, equivalence only after its test."""
+    """Describe one comparison; equivalence is claimed only after its test, "no difference" never."""
     what, found = label(row.outcome), row.effect
     if found.difference is None:
         return f"{what} cannot be compared between {row.arm} and {row.reference} ({found.why})"
-    numbers = figures(row, level)
+    numbers = effect_figures(row, level)
     if row.p is None:
         return f"{what} of {row.arm} minus {row.reference} was {numbers} ({row.why})"
     shown, same = is_shown(row, alpha), row.equivalence and row.equivalence.equivalent
     if shown:
         side = "higher" if found.difference > 0 else "lower"
-        but = f", but by less than the margin of {_margin(row)}" if same else ""
+        but = f", but by less than the margin of {_margin_text(row)}" if same else ""
         return f"{what} was {side} under {row.arm} than under {row.reference}{but} ({numbers})"
     if same:
         return (
-            f"{what} was equivalent under {row.arm} and {row.reference} within {_margin(row)} "
+            f"{what} was equivalent under {row.arm} and {row.reference} within {_margin_text(row)} "
             f"({numbers})"
         )
     return f"whether {what} differs between {row.arm} and {row.reference} stays open ({numbers})"
 
 
-def figures(row: Effect, level: float = 0.95) -> str:
-    """``0.21 (95 % CI 0.05 to 0.37, n = 43, p = .009)``; rates in percentage points."""
+def effect_figures(row: Effect, level: float = 0.95) -> str:
+    """Format an effect: ``0.21 (95 % CI 0.05 to 0.37, n = 43, p = .009)``; rates in percentage points."""
     size, low, high, unit = row.effect.difference, row.effect.low, row.effect.high, ""
     if row.rates is not None and size is not None:
         found = row.rates
@@ -107,7 +94,7 @@ def figures(row: Effect, level: float = 0.95) -> str:
     return f"{signed(size, digits)}{unit}, {', '.join(parts)}"
 
 
-def _margin(row: Effect) -> str:
+def _margin_text(row: Effect) -> str:
     found = row.equivalence
     if found is None or found.margin is None:
         return "the margin"
@@ -117,64 +104,67 @@ def _margin(row: Effect) -> str:
 # --- for who must decide -------------------------------------------------------------------------
 
 
-def decision_lines(findings: Findings) -> list[str]:
-    """Points gained against dollars and seconds paid, one line a contrast."""
-    return [_decision(findings, arm, other) for arm, other in findings.plan.contrasts]
+def decision_lines(findings: ExperimentFindings) -> list[str]:
+    """Compare the gain with dollars and seconds, one line a contrast."""
+    return [_decision_line(findings, arm, other) for arm, other in findings.plan.contrasts]
 
 
-def _decision(findings: Findings, arm: str, other: str) -> str:
-    gained = _gained(findings, arm, other)
-    paid = ", ".join(_paid(findings, arm, other)) or "what it costs is not known yet"
+def _decision_line(findings: ExperimentFindings, arm: str, other: str) -> str:
+    gained = _gains_text(findings, arm, other)
+    paid = ", ".join(_cost_differences(findings, arm, other)) or "what it costs is not known yet"
     return f"With {arm} in place of {other}: {gained}; a unit: {paid}."
 
 
-def _gained(findings: Findings, arm: str, other: str) -> str:
+def _gains_text(findings: ExperimentFindings, arm: str, other: str) -> str:
     rows = [
         row
         for row in (findings.analysis.primary if findings.analysis else ())
         if (row.arm, row.reference) == (arm, other) and row.effect.difference is not None
     ]
     alpha = findings.analysis_plan.alpha if findings.analysis_plan else 0.05
-    told = [f"{label(row.outcome)} {_gain(findings, row)}{_doubt(row, alpha)}" for row in rows]
-    return ", ".join(told) or "no outcome can be compared yet"
+    texts = [
+        f"{label(row.outcome)} {_gain_text(findings, row)}{_why_not_shown(row, alpha)}"
+        for row in rows
+    ]
+    return ", ".join(texts) or "no outcome can be compared yet"
 
 
-def _doubt(row: Effect, alpha: float) -> str:
-    """What keeps a gain from being one; "" where it is shown. No test is no finding of none."""
+def _why_not_shown(row: Effect, alpha: float) -> str:
+    """Return why a gain is not shown; "" if it is."""
     if row.p is None:
         return f" (not tested: {row.why})" if row.why else " (not tested)"
     return "" if is_shown(row, alpha) else " (not shown to differ from 0)"
 
 
-def _gain(findings: Findings, row: Effect) -> str:
-    """In points where judges gave them; other measures say in their name what they count."""
+def _gain_text(findings: ExperimentFindings, row: Effect) -> str:
+    """Format a gain, in points if judges gave the values."""
     size = row.effect.difference
     if row.rates is not None and size is not None:
         return f"{signed(100 * size)} percentage points"
-    judged = findings.study is not None and findings.study.cells(row.outcome).judged
+    judged = findings.dataset is not None and findings.dataset.cells(row.outcome).judged
     size_text = signed(size, clear_places(size, row.effect.low, row.effect.high))
     return f"{size_text} points" if judged else size_text
 
 
-def _paid(findings: Findings, arm: str, other: str) -> list[str]:
-    """Differences a unit in what writing took, judging aside."""
+def _cost_differences(findings: ExperimentFindings, arm: str, other: str) -> list[str]:
+    """List the differences of a unit in dollars, seconds and tokens, judging aside."""
     shows = {"cost_usd": _dollars, "seconds": _seconds, "tokens": _tokens}
     rows = {
         row.column: row
         for row in (findings.analysis.compute_contrasts if findings.analysis else ())
         if (row.arm, row.reference) == (arm, other)
     }
-    told = []
+    texts = []
     for column, show in shows.items():
         if column in rows and rows[column].difference is not None:
             share = rows[column].relative
             more = f" ({'+' if share > 0 else ''}{percent(share)})" if share is not None else ""
             value = rows[column].difference or 0.0
             unreal = findings.costs.unreal if column == "cost_usd" and value else ""
-            told.append(show(value) + more + (f" ({unreal})" if unreal else ""))
+            texts.append(show(value) + more + (f" ({unreal})" if unreal else ""))
         elif column == "cost_usd":
-            told.append("dollars unknown")
-    return told
+            texts.append("dollars unknown")
+    return texts
 
 
 def _dollars(value: float) -> str:

@@ -9,14 +9,14 @@ from orglab.results.report.experiment.data import Tables
 from orglab.results.store.reader import Reader
 from orglab.results.usage.spending import ANSWERED
 
-__all__ = ["JUDGING", "ArmCosts", "Costs", "Use", "read_costs"]
+__all__ = ["JUDGING", "ArmCosts", "Costs", "UsageTotals", "read_costs"]
 
 JUDGING = "judge"
 """The purpose of the calls of judges."""
 
 
 @dataclass(kw_only=True)
-class Use:
+class UsageTotals:
     """What calls used together.
 
     Attributes:
@@ -29,9 +29,9 @@ class Use:
             they were not paid.
         shared_tokens: Their tokens.
         shared_usd: Their dollars.
-        kept_calls: Those of them whose reply another study had paid for.
-        kept_tokens: Their tokens.
-        kept_usd: Their dollars.
+        cached_calls: Those of them whose reply another study had paid for.
+        cached_tokens: Their tokens.
+        cached_usd: Their dollars.
     """
 
     calls: int = 0
@@ -42,9 +42,9 @@ class Use:
     shared_calls: int = 0
     shared_tokens: int = 0
     shared_usd: float = 0.0
-    kept_calls: int = 0
-    kept_tokens: int = 0
-    kept_usd: float = 0.0
+    cached_calls: int = 0
+    cached_tokens: int = 0
+    cached_usd: float = 0.0
 
     @property
     def cost(self) -> float | None:
@@ -61,8 +61,8 @@ class Use:
         """Tokens that were paid."""
         return self.tokens - self.shared_tokens
 
-    def add(self, other: Use) -> None:
-        """Adds what other calls used."""
+    def add(self, other: UsageTotals) -> None:
+        """Add what other calls used."""
         for name in vars(self):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -81,17 +81,17 @@ class ArmCosts:
 
     arm: str
     runs: int = 0
-    roles: dict[str, Use] = field(default_factory=dict)
-    judging: Use = field(default_factory=Use)
-    put_aside: Use = field(default_factory=Use)
+    roles: dict[str, UsageTotals] = field(default_factory=dict)
+    judging: UsageTotals = field(default_factory=UsageTotals)
+    put_aside: UsageTotals = field(default_factory=UsageTotals)
 
     @property
-    def generation(self) -> Use:
+    def generation(self) -> UsageTotals:
         """All roles together."""
         return _sum(self.roles.values())
 
     @property
-    def both(self) -> Use:
+    def both(self) -> UsageTotals:
         """Writing and judging."""
         return _sum([self.generation, self.judging])
 
@@ -124,7 +124,7 @@ class Costs:
         return "simulated" if self.simulated == self.answered else "partly simulated"
 
     @property
-    def total(self) -> Use:
+    def total(self) -> UsageTotals:
         """Everything, put aside calls included."""
         return _sum(use for arm in self.arms.values() for use in (arm.both, arm.put_aside))
 
@@ -136,7 +136,7 @@ class Costs:
     @property
     def between_arms(self) -> bool:
         """A reply was taken from another arm."""
-        return self.total.shared_calls > self.total.kept_calls
+        return self.total.shared_calls > self.total.cached_calls
 
 
 _SQL = f"""
@@ -145,8 +145,8 @@ SELECT run, role, purpose='judge' AS judging, superseded>0 AS aside,
   SUM(cost_usd IS NULL AND {ANSWERED}) AS unpriced,
   TOTAL(service_seconds+waiting_seconds) AS seconds,
   SUM(shared) AS shared_calls, SUM(shared*(tokens_input+tokens_output)) AS shared_tokens,
-  TOTAL(shared*cost_usd) AS shared_usd, SUM(kept) AS kept_calls,
-  SUM(kept*(tokens_input+tokens_output)) AS kept_tokens, TOTAL(kept*cost_usd) AS kept_usd,
+  TOTAL(shared*cost_usd) AS shared_usd, SUM(kept) AS cached_calls,
+  SUM(kept*(tokens_input+tokens_output)) AS cached_tokens, TOTAL(kept*cost_usd) AS cached_usd,
   SUM(simulated) AS simulated, SUM(error IS NULL OR served<>'') AS answered
 FROM (SELECT *, attempts=0 AND error IS NULL AS shared,
   attempts=0 AND error IS NULL AND json_extract(reply, '$.kept') IS NOT NULL AS kept FROM calls)
@@ -155,7 +155,7 @@ GROUP BY run, role, judging, aside ORDER BY run, role
 
 
 def read_costs(reader: Reader, tables: Tables, arms: Sequence[str]) -> Costs:
-    """Adds up the calls of every planned run, however it ended."""
+    """Add up the calls of every planned run, however it ended."""
     found = {arm: ArmCosts(arm=arm) for arm in arms}
     for run in tables.rows.values():
         found[run.arm].runs += 1
@@ -164,15 +164,17 @@ def read_costs(reader: Reader, tables: Tables, arms: Sequence[str]) -> Costs:
     for row in reader.rows(_SQL):
         if row["run"] not in numbers:
             continue
-        use = Use(**{name: row[name] for name in vars(Use())})
-        _place(found[numbers[row["run"]].arm], row["role"], row["judging"], row["aside"]).add(use)
+        use = UsageTotals(**{name: row[name] for name in vars(UsageTotals())})
+        _totals_for(found[numbers[row["run"]].arm], row["role"], row["judging"], row["aside"]).add(
+            use
+        )
         calls += row["calls"]
         simulated += row["simulated"]
         answered += row["answered"]
         judging += row["simulated"] if row["judging"] else 0
     return Costs(
         arms=found,
-        roles=_by_tokens(found.values()),
+        roles=_roles_by_tokens(found.values()),
         simulated=simulated,
         answered=answered,
         calls=calls,
@@ -180,13 +182,13 @@ def read_costs(reader: Reader, tables: Tables, arms: Sequence[str]) -> Costs:
     )
 
 
-def _place(costs: ArmCosts, role: str, judging: int, aside: int) -> Use:
+def _totals_for(costs: ArmCosts, role: str, judging: int, aside: int) -> UsageTotals:
     if aside:
         return costs.put_aside
-    return costs.judging if judging else costs.roles.setdefault(role, Use())
+    return costs.judging if judging else costs.roles.setdefault(role, UsageTotals())
 
 
-def _by_tokens(arms: Iterable[ArmCosts]) -> list[str]:
+def _roles_by_tokens(arms: Iterable[ArmCosts]) -> list[str]:
     tokens: dict[str, int] = {}
     for arm in arms:
         for role, use in arm.roles.items():
@@ -194,8 +196,8 @@ def _by_tokens(arms: Iterable[ArmCosts]) -> list[str]:
     return sorted(tokens, key=lambda role: (-tokens[role], role))
 
 
-def _sum(uses: Iterable[Use]) -> Use:
-    total = Use()
+def _sum(uses: Iterable[UsageTotals]) -> UsageTotals:
+    total = UsageTotals()
     for use in uses:
         total.add(use)
     return total

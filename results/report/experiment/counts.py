@@ -47,17 +47,17 @@ class HedgeCounts:
     Attributes:
         runs: Runs counted.
         words: Words of their outputs.
-        terms: By term.
         classes: By class.
+        terms: By term.
     """
 
     runs: int = 0
     words: int = 0
-    terms: Counter[str] = field(default_factory=Counter)
     classes: Counter[str] = field(default_factory=Counter)
+    terms: Counter[str] = field(default_factory=Counter)
 
     def rate(self, number: int) -> float | None:
-        """Per 1,000 words; None without words."""
+        """Return the rate per 1,000 words; None without words."""
         return 1000 * number / self.words if self.words else None
 
 
@@ -74,7 +74,7 @@ WHERE kind='delivered' AND json_extract(body, '$.use') IS NOT NULL
 
 
 def read_loops(reader: Reader, tables: Tables) -> list[LoopRow]:
-    """Verdicts by arm, link, speaker and action, over every planned run that was begun."""
+    """Count verdicts by arm, link, speaker and action, over every planned run that was begun."""
     numbers, found = tables.numbers, dict[tuple[str, str, str, str], list[int]]()
     for row in reader.rows(_VERDICTS):
         if row["run"] in numbers:
@@ -82,7 +82,7 @@ def read_loops(reader: Reader, tables: Tables) -> list[LoopRow]:
             counts = found.setdefault(key, [0, 0, 0, 0])
             more = (row["number"], row["obliged"], row["forced"], 1)
             found[key] = [count + int(add) for count, add in zip(counts, more, strict=True)]
-    for (run, link), uses in _closing(reader).items():
+    for (run, link), uses in _closing_link_uses(reader).items():
         if run in numbers:
             key = (numbers[run].arm, link, "forward", "passed on")
             counts = found.setdefault(key, [0, 0, 0, 0])
@@ -91,18 +91,18 @@ def read_loops(reader: Reader, tables: Tables) -> list[LoopRow]:
     return [LoopRow(*key, *counts) for key, counts in sorted(found.items())]
 
 
-def _closing(reader: Reader) -> Counter[tuple[int, str]]:
-    """By run and link: how often a closing link was used; copies that deliver together use it once."""
-    told = {
+def _closing_link_uses(reader: Reader) -> Counter[tuple[int, str]]:
+    """Count the uses of closing links by run and link; copies that deliver together use it once."""
+    texts = {
         (row["run"], use)
         for row in reader.rows(_USES)
         if (use := use_of(event_of_row(tuple(row)[1:]))) is not None
     }
-    return Counter((run, link) for run, (_, link, _) in told)
+    return Counter((run, link) for run, (_, link, _) in texts)
 
 
 def read_hedges(reader: Reader, tables: Tables) -> Mapping[str, Mapping[str, HedgeCounts]]:
-    """By set of arguments and by arm: the hedges of completed runs, as ``hedges`` counted them."""
+    """Read the hedges of completed runs, by set of arguments and by arm."""
     numbers = tables.numbers
     found: dict[str, dict[str, HedgeCounts]] = {}
     sql = """SELECT run, arguments, detail FROM scores

@@ -60,7 +60,7 @@ class Tables:
 
 
 def wanted_names(plan: FrozenPlan) -> tuple[str, ...]:
-    """Names of scores or columns that the plan's analysis cannot do without, each once."""
+    """List the scores or columns that the plan's analysis needs, each once."""
     analysis, composites = plan.normal["analysis"], plan.normal["composites"]
     named = [
         *_listed(analysis.get("primary")),
@@ -92,7 +92,7 @@ def _listed(value: JSON) -> list[JSON]:
 
 
 def read_tables(reader: Reader, plan: FrozenPlan, *, aside: Sequence[str] = ()) -> Tables:
-    """Reads everything that the plan's runs left behind; runs beyond the plan are left out.
+    """Read the tables of the plan's runs; runs beyond the plan are left out.
 
     Args:
         reader: The study.
@@ -138,13 +138,13 @@ def _runs(reader: Reader, keys: Sequence[Key], rows: Mapping[Key, RunRow]) -> pd
     found = []
     for key in keys:
         row = rows.get(key)
-        own = _run(key, row)
+        own = _run_columns(key, row)
         more = units.get(row.run, {}) | models.get(row.run, {}) if row else {}
-        found.append(own | {_free(name, own): value for name, value in more.items()})
+        found.append(own | {_free_name(name, own): value for name, value in more.items()})
     return pd.DataFrame(found)
 
 
-def _run(key: Key, row: RunRow | None) -> dict[str, JSON]:
+def _run_columns(key: Key, row: RunRow | None) -> dict[str, JSON]:
     place = dict(zip(("arm", "unit", "replicate"), key, strict=True))
     if row is None or row.status == "running":
         status = NOT_RUN if row is None else "not ended"
@@ -162,27 +162,27 @@ def _run(key: Key, row: RunRow | None) -> dict[str, JSON]:
 _MEASURED = (*_COUNTS, "tokens", "cost_usd", "seconds")
 
 
-def _free(name: str, taken: Mapping[str, JSON]) -> str:
-    """A unit's column called like one of the run's own is ``unit.NAME``."""
+def _free_name(name: str, taken: Mapping[str, JSON]) -> str:
+    """Return ``unit.NAME`` for a unit's column named like one of the run's own."""
     return f"unit.{name}" if name in taken else name
 
 
 def _models(reader: Reader) -> dict[int, dict[str, JSON]]:
-    """By run: the model that each copy drew."""
+    """Return the model that each copy drew, by run."""
     sql = "SELECT run, body FROM events WHERE kind='started'"
     return {
-        row["run"]: {f"model.{copy}": name for copy, name in _drawn(row["body"]).items()}
+        row["run"]: {f"model.{copy}": name for copy, name in _drawn_models(row["body"]).items()}
         for row in reader.rows(sql)
     }
 
 
-def _drawn(body: str) -> Mapping[str, JSON]:
+def _drawn_models(body: str) -> Mapping[str, JSON]:
     models = loads_stored(body).get("models")
     return models if isinstance(models, Mapping) else {}
 
 
 def _units(reader: Reader) -> dict[int, dict[str, JSON]]:
-    """By run: the columns of its unit that hold one value."""
+    """Return the columns of the unit that hold one value, by run."""
     rows = list(reader.rows("SELECT run, inputs, extra FROM runs"))
     names = {row[column] for row in rows for column in ("inputs", "extra")}
     texts = {name: loads_stored(text) for name, text in reader.blobs(sorted(names)).items()}
@@ -201,8 +201,8 @@ def _units(reader: Reader) -> dict[int, dict[str, JSON]]:
 
 
 def _scores(scored: Scored, numbers: Mapping[int, Key], wanted: Sequence[str]) -> pd.DataFrame:
-    """Scores of the planned runs; what the plan wants and nobody gave stands there as missing."""
-    rows = [(*numbers[row.run], *_cell(row)) for row in scored.values if row.run in numbers]
+    """Return the scores of the planned runs; what the plan wants and nobody gave is missing."""
+    rows = [(*numbers[row.run], *_score_cells(row)) for row in scored.values if row.run in numbers]
     given = {row[3] for row in rows}
     for name in wanted:
         if name not in given:
@@ -214,7 +214,7 @@ def _scores(scored: Scored, numbers: Mapping[int, Key], wanted: Sequence[str]) -
 _SCORE_COLUMNS = ("arm", "unit", "replicate", "outcome", "judge", "value", "scale", "reason")
 
 
-def _cell(row: ValueRow) -> tuple[str, str, float | None, str, str]:
+def _score_cells(row: ValueRow) -> tuple[str, str, float | None, str, str]:
     return row.outcome, row.judge, row.value, row.scale, row.reason
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orglab.providers.base import JSON
-from orglab.results.report.experiment.costs import Costs, read_costs
+from orglab.results.report.experiment.costs import read_costs
 from orglab.results.report.experiment.counts import HedgeCounts, LoopRow, read_hedges, read_loops
-from orglab.results.report.experiment.data import NOT_RUN, Tables, read_tables
+from orglab.results.report.experiment.data import Tables, read_tables
 from orglab.results.report.experiment.plan_history import (
     FrozenPlan,
     PlanChange,
@@ -20,15 +19,16 @@ from orglab.results.report.experiment.plan_history import (
     plan_changes,
     undeclared_evaluators,
 )
-from orglab.results.statistics.analysis import Analysis, analyse_study
-from orglab.results.statistics.data.dataset import Study, study_of
+from orglab.results.report.findings import StudyFindings, progress_of
+from orglab.results.statistics.analysis import Analysis, analyse_dataset
+from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.errors import StatisticsError
 from orglab.results.statistics.plan import AnalysisPlan, Contrast, FollowupsPlan, plan_of
 from orglab.results.store.reader import Reader
 from orglab.results.usage.served_models import Drift, drifts
 from orglab.results.usage.spending import Spending, spending
 
-__all__ = ["Findings", "Progress", "progress_of", "read_findings"]
+__all__ = ["ExperimentFindings", "read_findings"]
 
 
 _DETAIL = re.compile(
@@ -38,71 +38,32 @@ _OF_USAGE = frozenset(("asked_again", "repairs", "simulated", "comments", "revie
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How far the study is.
+class ExperimentFindings(StudyFindings):
+    """ExperimentFindings of an experiment.
 
     Attributes:
-        planned: Planned runs.
-        statuses: Planned runs by status; ``not run`` for those not begun.
-        first: When the first run began, or "".
-        last: When the last one ended, or "".
-    """
-
-    planned: int
-    statuses: Mapping[str, int]
-    first: str
-    last: str
-
-    @property
-    def open(self) -> int:
-        """Runs that were not begun or have not ended."""
-        return self.statuses.get(NOT_RUN, 0) + self.statuses.get("running", 0)
-
-    @property
-    def finished(self) -> bool:
-        """Every planned run has ended."""
-        return self.open == 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Findings:
-    """Everything that a report tells.
-
-    Attributes:
-        plan: The plan that counts: the last one that was frozen.
         changes: Changes of plan.
         later: Evaluators that the plan does not have, and whose scores the study holds.
         comparisons: How the arms of each contrast differ, by ``arm - reference``.
-        declared: The plan declares an analysis; else what is shown is exploratory.
+        declared: Whether the plan declares an analysis; if not, everything is exploratory.
         analysis_plan: What was computed.
-        analysis: The results; None where nothing could be computed, and ``faults`` say why.
-        study: The tables as the statistics read them, or None.
-        faults: Why a part of the analysis could not be computed.
-        tables: The tables.
-        progress: How far the study is.
-        costs: What it cost.
+        analysis: The results; None if nothing could be computed (see ``errors``).
+        dataset: The tables as the statistics read them, or None.
         loops: Verdicts by link and action.
         hedges: Hedges by arguments and arm.
-        meta: What the store says of itself.
         drifts: Models that were served by several versions.
-        spending: What was paid, and requests that were cut.
+        spending: What was paid, and interrupted requests.
     """
 
-    plan: FrozenPlan
     changes: Sequence[PlanChange]
     later: Sequence[str]
     comparisons: Mapping[str, Mapping[str, JSON]]
     declared: bool
     analysis_plan: AnalysisPlan | None
     analysis: Analysis | None
-    study: Study | None
-    faults: tuple[str, ...]
-    tables: Tables
-    progress: Progress
-    costs: Costs
+    dataset: Dataset | None
     loops: Sequence[LoopRow]
     hedges: Mapping[str, Mapping[str, HedgeCounts]]
-    meta: Mapping[str, str]
     drifts: Sequence[Drift] = ()
     spending: Spending | None = None
 
@@ -111,19 +72,9 @@ class Findings:
         """Confidence of intervals, 0 to 1."""
         return self.analysis_plan.level if self.analysis_plan else 0.95
 
-    @property
-    def simulated(self) -> bool:
-        """A reply, of a role or of a judge, was written by no language model."""
-        return self.costs.simulated > 0
 
-    @property
-    def wholly_simulated(self) -> bool:
-        """No reply was written by a language model."""
-        return self.costs.simulated == self.costs.answered
-
-
-def read_findings(place: Path) -> Findings:
-    """Reads and analyses a study.
+def read_findings(place: Path) -> ExperimentFindings:
+    """Read and analyse an experiment.
 
     Raises:
         StoreError: There is no study, or it is no experiment.
@@ -133,7 +84,7 @@ def read_findings(place: Path) -> Findings:
         plan = plans[-1]
         tables = read_tables(reader, plan)
         computed = _computed(plan, tables)
-        return Findings(
+        return ExperimentFindings(
             plan=plan,
             changes=plan_changes(reader, plans),
             later=undeclared_evaluators(reader, plan),
@@ -141,8 +92,8 @@ def read_findings(place: Path) -> Findings:
             declared=bool(plan.normal["analysis"].get("primary")),
             analysis_plan=computed.plan,
             analysis=computed.analysis,
-            study=computed.study,
-            faults=computed.faults,
+            dataset=computed.dataset,
+            errors=computed.errors,
             tables=tables,
             progress=progress_of(tables),
             costs=read_costs(reader, tables, plan.arms),
@@ -154,20 +105,6 @@ def read_findings(place: Path) -> Findings:
         )
 
 
-def progress_of(tables: Tables) -> Progress:
-    """How far the planned runs are."""
-    statuses = Counter(row.status for row in tables.rows.values())
-    statuses_all: dict[str, int] = dict(statuses.most_common())
-    if tables.planned > len(tables.rows):
-        statuses_all[NOT_RUN] = tables.planned - len(tables.rows)
-    return Progress(
-        planned=tables.planned,
-        statuses=statuses_all,
-        first=min((row.started for row in tables.rows.values()), default=""),
-        last=max((row.ended or "" for row in tables.rows.values()), default=""),
-    )
-
-
 # --- the analysis --------------------------------------------------------------------------------
 
 
@@ -175,44 +112,44 @@ def progress_of(tables: Tables) -> Progress:
 class _Computed:
     plan: AnalysisPlan | None = None
     analysis: Analysis | None = None
-    study: Study | None = None
-    faults: tuple[str, ...] = ()
+    dataset: Dataset | None = None
+    errors: tuple[str, ...] = ()
 
 
 def _computed(plan: FrozenPlan, tables: Tables) -> _Computed:
     if not len(tables.scores):
-        return _Computed(faults=("no run has a score yet",))
+        return _Computed(errors=("no run has a score yet",))
     try:
         asked = _analysis_plan(plan, tables)
-        study = study_of(tables.scores, tables.runs, asked.composites)
-    except (StatisticsError, TypeError, ValueError) as fault:
-        return _Computed(faults=(str(fault),))
-    return _analysed(asked, study, tables)
+        dataset = dataset_of(tables.scores, tables.runs, asked.composites)
+    except (StatisticsError, TypeError, ValueError) as error:
+        return _Computed(errors=(str(error),))
+    return _analysed(asked, dataset, tables)
 
 
-def _analysed(asked: AnalysisPlan, study: Study, tables: Tables) -> _Computed:
-    """The whole analysis; where a part of it cannot be made, the effects without such parts."""
+def _analysed(asked: AnalysisPlan, dataset: Dataset, tables: Tables) -> _Computed:
+    """Run the whole analysis; if a part of it fails, the effects alone."""
     try:
-        analysis = analyse_study(study, asked, tables.drafts)
-    except StatisticsError as fault:
-        faults = (str(fault),)
+        analysis = analyse_dataset(dataset, asked, tables.drafts)
+    except StatisticsError as error:
+        errors = (str(error),)
     else:
-        return _Computed(plan=asked, analysis=analysis, study=study)
+        return _Computed(plan=asked, analysis=analysis, dataset=dataset)
     less = replace(
         asked, covariates=(), leave_one_out=(), mixed=(), dose=(), drafts=(), subsets={}, by=()
     )
     try:
-        analysis = analyse_study(study, less, tables.drafts)
-    except StatisticsError as fault:
-        return _Computed(plan=asked, study=study, faults=(*faults, str(fault)))
+        analysis = analyse_dataset(dataset, less, tables.drafts)
+    except StatisticsError as error:
+        return _Computed(plan=asked, dataset=dataset, errors=(*errors, str(error)))
     words = "only the effects are shown: covariates, leaving out, models, dose, drafts and subsets"
     return _Computed(
-        plan=less, analysis=analysis, study=study, faults=(*faults, f"{words} are not computed")
+        plan=less, analysis=analysis, dataset=dataset, errors=(*errors, f"{words} are not computed")
     )
 
 
 def _analysis_plan(plan: FrozenPlan, tables: Tables) -> AnalysisPlan:
-    """The declared analysis; without one, every score described and nothing tested as a claim."""
+    """Return the declared analysis; without one, every score described and nothing tested."""
     normal = plan.normal
     contrasts = [list(pair) for pair in plan.contrasts]
     if normal["analysis"].get("primary"):

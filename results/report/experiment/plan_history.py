@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps, loads_stored
@@ -23,6 +23,8 @@ __all__ = [
     "frozen_plans",
     "plan_changes",
     "planned_keys",
+    "read_plans",
+    "runs_ended_before",
     "undeclared_evaluators",
 ]
 
@@ -31,6 +33,8 @@ Key: TypeAlias = tuple[str, str, int]
 """Arm, unit, replicate."""
 
 _MANY = 4
+
+P = TypeVar("P", bound="FrozenPlan")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,16 +95,12 @@ class PlanChange:
 
 
 def frozen_plans(reader: Reader) -> list[FrozenPlan]:
-    """The plans of a study in the order in which they were frozen; the last one counts.
+    """Read the plans of an experiment, oldest first; the last one counts.
 
     Raises:
         StoreError: The study is no experiment.
     """
-    sql = "SELECT hash, added, normal FROM specs WHERE kind='experiment' ORDER BY added, hash"
-    plans = [
-        FrozenPlan(hash=row["hash"], added=row["added"], normal=loads_stored(row["normal"]))
-        for row in reader.rows(sql)
-    ]
+    plans = read_plans(reader, "experiment", FrozenPlan)
     if not plans:
         raise StoreError(
             f"{reader.path} holds runs of one team, no experiment and no sweep: there is nothing to report; "
@@ -109,8 +109,23 @@ def frozen_plans(reader: Reader) -> list[FrozenPlan]:
     return plans
 
 
+def read_plans(reader: Reader, kind: str, plan: type[P]) -> list[P]:
+    """Read the frozen plans of a kind, oldest first."""
+    sql = "SELECT hash, added, normal FROM specs WHERE kind=? ORDER BY added, hash"
+    return [
+        plan(hash=row["hash"], added=row["added"], normal=loads_stored(row["normal"]))
+        for row in reader.rows(sql, (kind,))
+    ]
+
+
+def runs_ended_before(reader: Reader, when: str) -> int:
+    """Count the runs that had ended before a moment."""
+    sql = "SELECT COUNT(*) AS n FROM runs WHERE ended IS NOT NULL AND ended<?"
+    return int(next(reader.rows(sql, (when,)))["n"])
+
+
 def planned_keys(plan: FrozenPlan) -> Iterator[Key]:
-    """Every planned run: arm, unit, replicate."""
+    """Yield every planned run: arm, unit, replicate."""
     for arm in plan.arms:
         for unit in plan.normal["units"]:
             for replicate in range(plan.normal["replicates"]):
@@ -120,7 +135,7 @@ def planned_keys(plan: FrozenPlan) -> Iterator[Key]:
 def current_runs(
     plan: FrozenPlan, keys: Sequence[Key], rows: Sequence[RunRow]
 ) -> dict[Key, RunRow]:
-    """The runs of the planned units as they are now: a unit that was edited is another one.
+    """Return the runs of the planned units as they are now: an edited unit is another unit.
 
     Plans of older studies hold no contents; there the latest run of a unit counts.
 
@@ -138,7 +153,7 @@ def current_runs(
 
 
 def current_numbers(reader: Reader, plan: FrozenPlan) -> set[int]:
-    """The numbers in the file of the runs of ``current_runs``, found without reading the runs."""
+    """Return the numbers of the runs of ``current_runs``, without reading the runs."""
     keys = list(planned_keys(plan))
     ids = _planned_ids(plan, keys)
     sql = "SELECT run, id, arm, unit, replicate FROM runs WHERE seed=? ORDER BY run"
@@ -152,7 +167,7 @@ def current_numbers(reader: Reader, plan: FrozenPlan) -> set[int]:
 
 
 def _planned_ids(plan: FrozenPlan, keys: Sequence[Key]) -> dict[Key, str] | None:
-    """The ids of the runs of units as they are now; None where the plan holds no contents."""
+    """Return the ids of the runs of units as they are now; None if the plan holds no contents."""
     contents, own = plan.normal.get("contents"), plan.normal.get("keys", {})
     if contents is None:
         return None
@@ -167,18 +182,17 @@ def _planned_ids(plan: FrozenPlan, keys: Sequence[Key]) -> dict[Key, str] | None
 
 
 def comparisons(reader: Reader) -> dict[str, Mapping[str, JSON]]:
-    """How the arms of each contrast (``arm - reference``) differ: the latest frozen comparison."""
+    """Read how the arms of each contrast (``arm - reference``) differ: the latest frozen comparison."""
     sql = "SELECT name, normal FROM specs WHERE kind='comparison' ORDER BY added, hash"
     return {row["name"]: loads_stored(row["normal"]) for row in reader.rows(sql)}
 
 
 def plan_changes(reader: Reader, plans: Sequence[FrozenPlan]) -> list[PlanChange]:
-    """Every change of plan, and how many runs had ended by then."""
-    ended = "SELECT COUNT(*) AS n FROM runs WHERE ended IS NOT NULL AND ended<?"
+    """List the changes of plan, and how many runs had ended by then."""
     return [
         PlanChange(
             added=after.added,
-            ended=int(next(reader.rows(ended, (after.added,)))["n"]),
+            ended=runs_ended_before(reader, after.added),
             changes=tuple(_changes(before.normal, after.normal)),
         )
         for before, after in pairwise(plans)
@@ -186,7 +200,7 @@ def plan_changes(reader: Reader, plans: Sequence[FrozenPlan]) -> list[PlanChange
 
 
 def undeclared_evaluators(reader: Reader, plan: FrozenPlan) -> list[str]:
-    """Evaluators whose scores the study holds and the plan does not have, with their arguments."""
+    """List evaluators with scores that the plan does not have, with their arguments."""
     declared = [
         {name: dict(arguments or {})}
         for each in plan.normal["evaluators"]
@@ -214,25 +228,25 @@ def _changes(before: JSON, after: JSON, path: str = "") -> Iterator[Change]:
             yield from _changes(before.get(key), after.get(key), inner)
     elif before != after:
         if path == "units":
-            yield _units(before, after)
+            yield _unit_changes(before, after)
         else:
-            yield Change(path=path, before=_text(before), after=_text(after))
+            yield Change(path=path, before=_value_text(before), after=_value_text(after))
 
 
-def _units(before: Sequence[str], after: Sequence[str]) -> Change:
+def _unit_changes(before: Sequence[str], after: Sequence[str]) -> Change:
     gone, new = set(before) - set(after), set(after) - set(before)
-    told = [f"{len(after)}"]
-    told += [f"added: {_few(sorted(new))}"] if new else []
-    told += [f"left out: {_few(sorted(gone))}"] if gone else []
-    return Change(path="units", before=f"{len(before)}", after="; ".join(told))
+    texts = [f"{len(after)}"]
+    texts += [f"added: {_first_few(sorted(new))}"] if new else []
+    texts += [f"left out: {_first_few(sorted(gone))}"] if gone else []
+    return Change(path="units", before=f"{len(before)}", after="; ".join(texts))
 
 
-def _few(names: Sequence[str]) -> str:
+def _first_few(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
     return ", ".join(names[:_MANY]) + more
 
 
-def _text(value: JSON) -> str:
+def _value_text(value: JSON) -> str:
     if value is None:
         return "nothing"
     return value if isinstance(value, str) else dumps(value)

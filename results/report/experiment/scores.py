@@ -19,7 +19,7 @@ Key: TypeAlias = tuple[str, str]
 """An evaluator and its arguments."""
 
 _DRAFT = re.compile(r"(?P<measure>.+)@(?P<number>\d+)\Z")
-_TOLD_BY_RUNS = frozenset(("loops", "calls", "turns", "tool_calls", "cost_usd", "seconds"))
+_COUNTED_BY_STORE = frozenset(("loops", "calls", "turns", "tool_calls", "cost_usd", "seconds"))
 """What the evaluator ``usage`` measures and the store counts of every run: the store's counts."""
 _TEXT = "its value is a text, no number"
 
@@ -71,7 +71,7 @@ def read_scored(
     aside: Sequence[str] = (),
     wanted: Sequence[str] = (),
 ) -> Scored:
-    """Reads every score.
+    """Read every score.
 
     Args:
         reader: The study.
@@ -79,7 +79,7 @@ def read_scored(
         aside: Evaluators of whose scores only the wanted ones are read.
         wanted: Names of scores.
     """
-    names = _names(reader)
+    names = _score_names(reader)
     reading = _Reading(names, frozenset(drafts))
     passed = [
         key for key, name in names.items() if key[0] in aside and not {name, key[2]} & {*wanted}
@@ -87,7 +87,7 @@ def read_scored(
     sql = f"""SELECT run, evaluator, arguments, name, scale, value, label, reason,
                     CASE WHEN evaluator='judge_panel' AND name NOT LIKE 'judge_panel.%'
                          THEN detail WHEN name LIKE '%@%' THEN detail ELSE '' END AS detail
-             FROM scores{_but(len(passed))} ORDER BY run, evaluator, arguments, name"""  # noqa: S608 - marks
+             FROM scores{_excluding(len(passed))} ORDER BY run, evaluator, arguments, name"""  # noqa: S608 - marks
     for row in reader.rows(sql, [part for key in passed for part in key]):
         reading.score(dict(row))
     failed = "SELECT run, evaluator, arguments, error FROM evaluations WHERE error IS NOT NULL"
@@ -102,8 +102,8 @@ def read_scored(
     )
 
 
-def _but(keys: int) -> str:
-    """The condition that leaves out so many names of scores."""
+def _excluding(keys: int) -> str:
+    """Return the condition that leaves out so many names of scores."""
     marks = ", ".join(["(?, ?, ?)"] * keys)
     return f" WHERE (evaluator, arguments, name) NOT IN (VALUES {marks})" if keys else ""
 
@@ -122,7 +122,7 @@ class _Reading:
 
     def score(self, row: Mapping[str, JSON]) -> None:
         key, plain = (row["evaluator"], row["arguments"]), row["name"]
-        if row["evaluator"] == "usage" and plain in _TOLD_BY_RUNS:
+        if row["evaluator"] == "usage" and plain in _COUNTED_BY_STORE:
             return
         name = self.names[(*key, plain)]
         if match := _DRAFT.match(plain):
@@ -140,7 +140,7 @@ class _Reading:
             self.values.append(ValueRow(row["run"], name, "", row["value"], row["scale"], reason))
 
     def failure(self, row: Mapping[str, JSON]) -> None:
-        """An evaluator that could not measure: its every score is missing, and why."""
+        """Record an evaluator that could not measure: its every score is missing."""
         known = self._scales.get((row["evaluator"], row["arguments"]), {})
         self.values += [
             ValueRow(row["run"], name, "", None, scale, row["error"])
@@ -150,7 +150,7 @@ class _Reading:
     def _verdicts(
         self, row: Mapping[str, JSON], name: str, verdicts: Sequence[Mapping[str, JSON]]
     ) -> Iterator[ValueRow]:
-        """Repeats of one judge are one value: they are not more judges."""
+        """Average the repeats of one judge: they are not more judges."""
         by_judge: dict[str, list[float | None]] = {}
         for verdict in verdicts:
             by_judge.setdefault(str(verdict["judge"]), []).append(verdict["value"])
@@ -177,23 +177,23 @@ def _argument(arguments: str, name: str) -> str:
     return str(known.get(name) or "") if isinstance(known, Mapping) else ""
 
 
-def _names(reader: Reader) -> dict[tuple[str, str, str], str]:
-    """A score's name, with its evaluator's arguments where several evaluators give it.
+def _score_names(reader: Reader) -> dict[tuple[str, str, str], str]:
+    """Map scores to names, with the evaluator's arguments where several evaluators give one.
 
     Where one alone of them is called like the score, the plain name is its.
     """
     rows = reader.rows("SELECT DISTINCT evaluator, arguments, name FROM scores")
     keys = [(row["evaluator"], row["arguments"], row["name"]) for row in rows]
     often = Counter(name for _, _, name in keys)
-    own = Counter(name for evaluator, _, name in keys if _measure(name) == evaluator)
+    own = Counter(name for evaluator, _, name in keys if _measure_of(name) == evaluator)
     return {
         (evaluator, arguments, name): name
-        if often[name] == 1 or (own[name] == 1 and _measure(name) == evaluator)
+        if often[name] == 1 or (own[name] == 1 and _measure_of(name) == evaluator)
         else f"{name} ({evaluator} {arguments})"
         for evaluator, arguments, name in keys
     }
 
 
-def _measure(name: str) -> str:
-    """``hedges`` of ``hedges.modal@2``."""
+def _measure_of(name: str) -> str:
+    """Return the measure of a name: ``hedges`` of ``hedges.modal@2``."""
     return re.split(r"[.@]", name, maxsplit=1)[0]

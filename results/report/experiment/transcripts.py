@@ -12,13 +12,13 @@ import pandas as pd
 from orglab.providers.base import JSON
 from orglab.results.number_format import amount, duration, label, money, number
 from orglab.results.records import Event, Output
-from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.html import page
 from orglab.results.store.journal.history import answering, outputs_of
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.word_diff import Piece, word_diff
 
-__all__ = ["RunColumn", "Step", "file_names", "run_column", "transcript_pages"]
+__all__ = ["RunColumn", "TranscriptStep", "file_names", "run_column", "transcript_pages"]
 
 
 _LIKE = 0.3
@@ -32,7 +32,7 @@ _FATES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class TranscriptStep:
     """One thing that happened.
 
     Attributes:
@@ -56,18 +56,18 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class RunColumn:
-    """One run, told in a column."""
+    """One run in a column."""
 
     arm: str
     status: str
     facts: str
     models: str
     scores: Sequence[tuple[str, str]]
-    steps: Sequence[Step]
+    steps: Sequence[TranscriptStep]
 
 
 def file_names(units: Sequence[str]) -> dict[str, str]:
-    """A file name for each unit that no file system takes amiss; no two are alike."""
+    """Return a portable file name for each unit; no two are alike."""
     taken: set[str] = set()
     names = {}
     for unit in units:
@@ -81,8 +81,10 @@ def file_names(units: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def transcript_pages(reader: Reader, findings: Findings) -> Iterator[tuple[str, str, str]]:
-    """The pages of all units with a run: unit, file name, HTML; one after another."""
+def transcript_pages(
+    reader: Reader, findings: ExperimentFindings
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the pages of all units with a run: unit, file name, HTML."""
     plan, rows = findings.plan, findings.tables.rows
     units = [str(unit) for unit in plan.normal["units"]]
     scores = _scores(findings)
@@ -96,11 +98,11 @@ def transcript_pages(reader: Reader, findings: Findings) -> Iterator[tuple[str, 
                 ]
                 replicates.append((replicate, columns))
         if replicates:
-            yield unit, name, _page(findings, unit, replicates)
+            yield unit, name, _unit_page(findings, unit, replicates)
 
 
-def _page(
-    findings: Findings, unit: str, replicates: Sequence[tuple[int, Sequence[RunColumn]]]
+def _unit_page(
+    findings: ExperimentFindings, unit: str, replicates: Sequence[tuple[int, Sequence[RunColumn]]]
 ) -> str:
     return page(
         "transcript.html.j2",
@@ -112,8 +114,8 @@ def _page(
     )
 
 
-def _unit_facts(findings: Findings, unit: str) -> list[tuple[str, str]]:
-    """The unit's columns, as the table of runs has them."""
+def _unit_facts(findings: ExperimentFindings, unit: str) -> list[tuple[str, str]]:
+    """Return the unit's columns, as the table of runs has them."""
     runs = findings.tables.runs
     own = runs[runs["unit"] == unit].to_dict("records")
     known = ("arm", "unit", "replicate", "status", "reason", "turns", "loops", "forced", "calls")
@@ -128,8 +130,8 @@ def _unit_facts(findings: Findings, unit: str) -> list[tuple[str, str]]:
     return list(facts.items())
 
 
-def _scores(findings: Findings) -> dict[int, list[tuple[str, str]]]:
-    """Of each run the scores that the analysis names, composites' parts among them."""
+def _scores(findings: ExperimentFindings) -> dict[int, list[tuple[str, str]]]:
+    """Return the scores of each run that the analysis names, composites' parts among them."""
     plan = findings.analysis_plan
     if plan is None:
         return {}
@@ -152,28 +154,28 @@ def _scores(findings: Findings) -> dict[int, list[tuple[str, str]]]:
 def run_column(
     row: RunRow, events: Sequence[Event], scores: Sequence[tuple[str, str]] = ()
 ) -> RunColumn:
-    """A run told from its events."""
+    """Lay out a run from its events."""
     outputs = {output.id: output for output in outputs_of(events)}
     answers = {output.id for output in answering(row.answer, outputs.values())}
     started = next((event.body for event in events if event.kind == "started"), {})
     models = started.get("models") or {}
     return RunColumn(
         arm=row.arm,
-        status=_status(row),
-        facts=_facts(row),
+        status=_status_text(row),
+        facts=_facts_text(row),
         models=", ".join(f"{copy}: {name}" for copy, name in models.items()),
         scores=scores,
         steps=list(_steps(events, outputs, answers)),
     )
 
 
-def _status(row: RunRow) -> str:
+def _status_text(row: RunRow) -> str:
     if row.status == "running":
         return "not ended"
     return f"{row.status}: {row.reason}" if row.reason else row.status
 
 
-def _facts(row: RunRow) -> str:
+def _facts_text(row: RunRow) -> str:
     if row.status == "running":
         return "no figures before it ends"
     facts = [
@@ -189,18 +191,18 @@ def _facts(row: RunRow) -> str:
 
 def _steps(
     events: Sequence[Event], outputs: Mapping[str, Output], answers: set[str]
-) -> Iterator[Step]:
+) -> Iterator[TranscriptStep]:
     before: dict[str, Output] = {}
     for event in events:
         body = event.body
         if event.kind == "output":
             output = outputs[body["id"]]
-            yield _output(output, before.get(output.copy), output.id in answers)
+            yield _output_step(output, before.get(output.copy), output.id in answers)
             before[output.copy] = output
         elif event.kind == "verdict":
-            yield _verdict(body)
-        elif told := _OTHERS.get(event.kind):
-            yield Step(kind="other", who=_who(body), about=told, text=_why(body))
+            yield _verdict_step(body)
+        elif texts := _OTHERS.get(event.kind):
+            yield TranscriptStep(kind="other", who=_speaker(body), about=texts, text=_reason(body))
 
 
 _OTHERS = {
@@ -211,18 +213,18 @@ _OTHERS = {
 }
 
 
-def _who(body: Mapping[str, JSON]) -> str:
+def _speaker(body: Mapping[str, JSON]) -> str:
     return str(body.get("copy") or body.get("output") or body.get("link") or "")
 
 
-def _why(body: Mapping[str, JSON]) -> str:
+def _reason(body: Mapping[str, JSON]) -> str:
     error = body.get("error")
     if isinstance(error, Mapping):
         return f"{error.get('kind', '')}: {error.get('message', '')}"
     return str(error or body.get("why") or "")
 
 
-def _output(output: Output, before: Output | None, answer: bool) -> Step:
+def _output_step(output: Output, before: Output | None, answer: bool) -> TranscriptStep:
     about = [f"turn {output.visit}"]
     about += [_FATES[output.fate]] if output.fate in _FATES else []
     about += ["delivered against an objection, the cap being used up"] if output.forced else []
@@ -231,7 +233,7 @@ def _output(output: Output, before: Output | None, answer: bool) -> Step:
     pieces = word_diff(before.text, output.text, shorten=False) if before is not None else []
     if before is not None:
         about.append(f"against {before.id}, word by word")
-    return Step(
+    return TranscriptStep(
         kind="output",
         who=output.copy,
         about=", ".join(about),
@@ -243,7 +245,7 @@ def _output(output: Output, before: Output | None, answer: bool) -> Step:
 
 
 def _is_rewritten(pieces: Sequence[Piece]) -> bool:
-    """Whether little of the text before was kept."""
+    """Check whether little of the text before was kept."""
     kept, dropped = (
         sum(len(each.text.split()) for each in pieces if each.kind == kind)
         for kind in ("same", "left")
@@ -251,7 +253,7 @@ def _is_rewritten(pieces: Sequence[Piece]) -> bool:
     return kept < _LIKE * (kept + dropped)
 
 
-def _verdict(body: Mapping[str, JSON]) -> Step:
+def _verdict_step(body: Mapping[str, JSON]) -> TranscriptStep:
     about = [f"{body['action']} {body['output']}"]
     about += [f"by {body['by']}"] if body["by"] != "judgement" else []
     if body.get("obliged"):
@@ -261,7 +263,7 @@ def _verdict(body: Mapping[str, JSON]) -> Step:
         )
     about += ["objected with the cap used up"] if body.get("forced") else []
     words = [str(body.get("reason") or ""), str(body.get("suggestion") or "")]
-    return Step(
+    return TranscriptStep(
         kind="verdict",
         who=str(body["superior"]),
         about=", ".join(about),

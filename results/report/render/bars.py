@@ -16,7 +16,7 @@ __all__ = ["grouped_bars", "stacked_bars"]
 def stacked_bars(
     name: str, bars: Mapping[str, Mapping[str, float]], *, axis: str, hatched: str = ""
 ) -> str:
-    """One lying bar an arm, in pieces by part.
+    """Draw one horizontal bar an arm, in pieces by part.
 
     Args:
         name: The figure's name.
@@ -38,7 +38,7 @@ def stacked_bars(
                 color=colours.get(part, MUTED), alpha=0.9 if part in colours else 0.45,
             )  # fmt: skip
             starts = [start + size for start, size in zip(starts, sizes, strict=True)]
-        _names(axes, list(bars))
+        _name_rows(axes, list(bars))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
         axes.set_xlabel(axis)
         figure.legend(loc="outside lower center", ncols=5)
@@ -47,7 +47,7 @@ def stacked_bars(
 
 
 def grouped_bars(name: str, rows: Sequence[tuple[str, Mapping[str, float]]], *, axis: str) -> str:
-    """Rows of lying bars, one bar an arm in each."""
+    """Draw rows of horizontal bars, one bar an arm in each."""
     arms = list(dict.fromkeys(arm for _, sizes in rows for arm in sizes))
     thick = 0.8 / max(len(arms), 1)
 
@@ -58,14 +58,14 @@ def grouped_bars(name: str, rows: Sequence[tuple[str, Mapping[str, float]]], *, 
             sizes = [found.get(arm, 0.0) for _, found in rows]
             colour = COLOURS[at % len(COLOURS)]
             axes.barh(places, sizes, height=thick * 0.9, color=colour, label=short(arm, 22))
-        _names(axes, [label for label, _ in rows])
+        _name_rows(axes, [label for label, _ in rows])
         axes.set_xlabel(axis)
         figure.legend(loc="outside lower center", ncols=5)
 
     return canvas(name, (0.16 * len(arms) + 0.14) * len(rows) + 1.1, draw)
 
 
-def _names(axes: Axes, names: Sequence[str]) -> None:
+def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), [short(name, 34) for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     plain(axes)

@@ -15,14 +15,13 @@ __all__ = [
     "Block",
     "Bullets",
     "Changes",
-    "Column",
     "Drawing",
-    "Figure",
+    "FigureBlock",
     "Fold",
-    "Links",
     "Paragraph",
     "Section",
-    "Table",
+    "TableBlock",
+    "TableColumn",
 ]
 
 
@@ -33,6 +32,16 @@ class Paragraph:
     text: str
     kind: Literal["plain", "note", "warning"] = "plain"
 
+    @classmethod
+    def note(cls, text: str) -> Paragraph:
+        """Make a paragraph in small print."""
+        return cls(text=text, kind="note")
+
+    @classmethod
+    def warning(cls, text: str) -> Paragraph:
+        """Make a paragraph that stands out."""
+        return cls(text=text, kind="warning")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bullets:
@@ -42,15 +51,25 @@ class Bullets:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
-    """A column of a table; figures are set right."""
+class TableColumn:
+    """A column of a table; numbers are aligned right."""
 
     title: str
     figures: bool = True
 
+    @classmethod
+    def texts(cls, *titles: str) -> list[TableColumn]:
+        """Make columns of texts."""
+        return [cls(title=title, figures=False) for title in titles]
+
+    @classmethod
+    def numbers(cls, *titles: str) -> list[TableColumn]:
+        """Make columns of numbers."""
+        return [cls(title=title) for title in titles]
+
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TableBlock:
     """A table.
 
     Attributes:
@@ -60,14 +79,14 @@ class Table:
         caption: What it shows.
     """
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[str]]
     strong: frozenset[int] = frozenset()
     caption: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class FigureBlock:
     """A picture that orglab drew.
 
     Attributes:
@@ -97,13 +116,6 @@ class Changes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Links:
-    """Links to files beside the report: words and relative address."""
-
-    items: Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Fold:
     """Blocks that are shown when asked for."""
 
@@ -120,4 +132,4 @@ class Section:
     blocks: Sequence[Block] = field(default_factory=tuple)
 
 
-Block: TypeAlias = Paragraph | Bullets | Table | Figure | Drawing | Changes | Links | Fold
+Block: TypeAlias = Paragraph | Bullets | TableBlock | FigureBlock | Drawing | Changes | Fold

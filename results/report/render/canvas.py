@@ -87,7 +87,7 @@ _STYLE: dict[str, Any] = {
 def canvas(
     name: str, height: float, draw: Callable[[Figure], None], *, width: float = WIDTH
 ) -> str:
-    """Draws a figure and gives its SVG.
+    """Draw a figure and return its SVG.
 
     Args:
         name: The figure's name; ids inside the SVG hang on it, so that figures do not meet.
@@ -109,7 +109,7 @@ def canvas(
 
 
 def _page_svg(svg: str, name: str) -> str:
-    """Without prolog, metadata and page-wide style; colours of the page as variables."""
+    """Remove prolog, metadata and page-wide style; write the page's colours as variables."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
@@ -121,7 +121,7 @@ def _page_svg(svg: str, name: str) -> str:
 
 
 def standalone(svg: str) -> str:
-    """The SVG as a file of its own, on white."""
+    """Return the SVG as a file of its own, on white."""
     for variable, colour in _LIGHT.items():
         svg = svg.replace(f"var({variable})", colour)
     start = svg.index(">", svg.index("<svg")) + 1
@@ -131,24 +131,24 @@ def standalone(svg: str) -> str:
 
 
 def text(words: str) -> str:
-    """A text of the study, fit to be drawn: nothing hidden, one line."""
+    """Return a text of the study for a figure: nothing hidden, one line."""
     return " ".join(visible(words).split()) or "(no name)"
 
 
 def short(words: str, most: int = 28) -> str:
-    """A label that is cut where it is long."""
+    """Return a label, cut if it is long."""
     shown = text(words)
     return shown if len(shown) <= most else shown[: most - 1].rstrip() + "…"
 
 
 def plain(axes: Axes, *, grid: str = "x") -> None:
-    """A grid behind the marks, in one direction."""
+    """Draw a grid behind the marks, in one direction."""
     axes.set_axisbelow(True)
     axes.grid(visible=True, axis=grid)  # type: ignore[arg-type]  # "x", "y" or "both"
 
 
 def quiet(axes: Axes) -> None:
-    """No ticks and no line on the left: rows have names."""
+    """Hide the ticks and the line on the left: rows have names."""
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
 
@@ -162,7 +162,7 @@ def panels_in_rows(
     size: tuple[float, float],
     more: float = 0.0,
 ) -> str:
-    """A figure of panels, row by row.
+    """Draw a figure of panels, row by row.
 
     Args:
         name: The figure's name.

@@ -41,7 +41,7 @@ class DotRow:
 
 
 def dots(name: str, rows: Sequence[DotRow], *, axis: str, whole: str = "", others: str = "") -> str:
-    """Rows of marks.
+    """Draw rows of marks.
 
     Args:
         name: The figure's name.
@@ -68,9 +68,9 @@ def dots(name: str, rows: Sequence[DotRow], *, axis: str, whole: str = "", other
 
 
 def _marks(axes: Axes, rows: Sequence[DotRow], colours: dict[str, str]) -> None:
-    """One artist a name, however many rows: many artists are slow to draw."""
+    """Draw all marks of a name at once: many artists are slow to draw."""
     others = [(value, at + 0.3) for at, row in enumerate(rows) for value in row.others]
-    _dots(axes, others, MUTED, size=3, alpha=0.45)
+    _draw_dots(axes, others, MUTED, size=3, alpha=0.45)
     for place, (who, colour) in enumerate(colours.items()):
         lift = _lift(place, len(colours))
         own = [
@@ -79,13 +79,13 @@ def _marks(axes: Axes, rows: Sequence[DotRow], colours: dict[str, str]) -> None:
             for name, value in row.named
             if name == who
         ]
-        _dots(axes, own, colour, size=5.2, alpha=0.9)
+        _draw_dots(axes, own, colour, size=5.2, alpha=0.9)
     for at, row in enumerate(rows):
         if row.whole is not None:
             axes.plot([row.whole] * 2, [at - 0.38, at + 0.38], color=INK, linewidth=2)
 
 
-def _dots(
+def _draw_dots(
     axes: Axes, places: Sequence[tuple[float, float]], colour: str, *, size: float, alpha: float
 ) -> None:
     across, down = [x for x, _ in places], [y for _, y in places]
@@ -96,7 +96,7 @@ def _dots(
 
 
 def _lift(place: int, names: int) -> float:
-    """Each name has a height of its own, so that equal values do not hide each other."""
+    """Return the height of a name's marks, so that equal values do not hide each other."""
     return 0.0 if names < 2 else -0.3 + 0.42 * place / (names - 1)
 
 

@@ -53,7 +53,7 @@ def forest(
     sides: tuple[str, str] | None = None,
     margin: float | None = None,
 ) -> str:
-    """A forest plot.
+    """Draw a forest plot.
 
     Args:
         name: The figure's name.
@@ -70,19 +70,19 @@ def forest(
         if margin is not None:
             axes.axvspan(-margin, margin, color=MUTED, alpha=0.12, linewidth=0)
         axes.axvline(0, color=MUTED, linewidth=1)
-        _rows(axes, groups)
+        _draw_rows(axes, groups)
         plain(axes)
         quiet(axes)
         axes.set_xlabel(axis)
         axes.set_ylim(lines - 0.4, -0.7)
-        _breathe(axes)
+        _widen_axis(axes)
         if sides:
-            _sides(axes, sides)
+            _name_sides(axes, sides)
 
     return canvas(name, height, draw)
 
 
-def _rows(axes: Axes, groups: Sequence[ForestGroup]) -> None:
+def _draw_rows(axes: Axes, groups: Sequence[ForestGroup]) -> None:
     placed: list[tuple[int, ForestRow]] = []
     at = 0
     for group in groups:
@@ -103,7 +103,7 @@ def _rows(axes: Axes, groups: Sequence[ForestGroup]) -> None:
 
 
 def _effects(axes: Axes, placed: Sequence[tuple[int, ForestRow]], strong: bool) -> None:
-    """All rows of one look at once: many artists are slow to draw."""
+    """Draw all rows of one look at once: many artists are slow to draw."""
     colour = COLOURS[0] if strong else INK
     lines = [
         [(row.low, y), (row.high, y)]
@@ -122,22 +122,22 @@ def _effects(axes: Axes, placed: Sequence[tuple[int, ForestRow]], strong: bool) 
 
 
 def _note(axes: Axes, row: ForestRow, y: int) -> None:
-    """Why there is no effect, in its place."""
+    """Write why there is no effect, in its place."""
     axes.annotate(
         short(row.note or "not computed", 60), (0, y), textcoords="offset points",
         xytext=(4, 0), va="center", color=MUTED, fontsize=8,
     )  # fmt: skip
 
 
-def _breathe(axes: Axes) -> None:
-    """Zero is always seen, and marks keep off the edges."""
+def _widen_axis(axes: Axes) -> None:
+    """Widen the axis: zero is always visible, and marks keep off the edges."""
     low, high = axes.get_xlim()
     low, high = min(low, 0.0), max(high, 0.0)
     room = 0.06 * (high - low or 1.0)
     axes.set_xlim(low - room, high + room)
 
 
-def _sides(axes: Axes, sides: tuple[str, str]) -> None:
+def _name_sides(axes: Axes, sides: tuple[str, str]) -> None:
     left, right = (short(side, 40) for side in sides)
     axes.set_title(f"← {left}", loc="left", fontsize=8.5, fontweight="normal", color=MUTED)
     axes.set_title(f"{right} →", loc="right", fontsize=8.5, fontweight="normal", color=MUTED)

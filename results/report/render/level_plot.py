@@ -19,7 +19,7 @@ from orglab.results.report.render.canvas import (
     text,
 )
 
-__all__ = ["LevelPanel", "Line", "levels_figure"]
+__all__ = ["LevelLine", "LevelPanel", "levels_figure"]
 
 _DODGE = 0.018
 """Lines stand this part of the width apart, so that no interval hides another."""
@@ -27,7 +27,7 @@ _MOST_TICKS = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class LevelLine:
     """One line: at each place a mean and the ends of its interval, or None for both."""
 
     label: str
@@ -56,7 +56,7 @@ class LevelPanel:
     title: str
     axes: tuple[str, str]
     ticks: Sequence[tuple[float, str]]
-    lines: Sequence[Line]
+    lines: Sequence[LevelLine]
     dots: Sequence[tuple[float, float]] = ()
     slope: tuple[tuple[float, float], tuple[float, float]] | None = None
     log: bool = False
@@ -65,11 +65,11 @@ class LevelPanel:
 
 
 def levels_figure(name: str, panels: Sequence[LevelPanel]) -> str:
-    """Panels, two in a row."""
-    return panels_in_rows(name, panels, _panel, across=2, size=(4.6, 3.1))
+    """Draw panels, two in a row."""
+    return panels_in_rows(name, panels, _draw_panel, across=2, size=(4.6, 3.1))
 
 
-def _panel(axes: Axes, panel: LevelPanel) -> None:
+def _draw_panel(axes: Axes, panel: LevelPanel) -> None:
     if panel.log:  # the formatter of matplotlib writes powers as markup, which is not parsed here
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
@@ -81,11 +81,11 @@ def _panel(axes: Axes, panel: LevelPanel) -> None:
         across = _moved(along, -_DODGE if panel.lines else 0.0, panel)
         axes.scatter(across, up, s=17, color=MUTED, alpha=0.6, linewidths=0, zorder=1)
     for number, line in enumerate(panel.lines):
-        _line(axes, line, number, panel)
+        _draw_line(axes, line, number, panel)
     if panel.slope is not None:
         ends = np.array(panel.slope)
         axes.plot(ends[:, 0], ends[:, 1], color=COLOURS[1], linewidth=1.8)
-    _ticks(axes, panel)
+    _draw_ticks(axes, panel)
     axes.set_xlabel(text(panel.axes[0]))
     axes.set_ylabel(short(panel.axes[1], 34))
     axes.set_title(short(panel.title, 44))
@@ -94,7 +94,7 @@ def _panel(axes: Axes, panel: LevelPanel) -> None:
         axes.legend(title=short(panel.legend, 24), loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-def _line(axes: Axes, line: Line, number: int, panel: LevelPanel) -> None:
+def _draw_line(axes: Axes, line: LevelLine, number: int, panel: LevelPanel) -> None:
     colour = COLOURS[number % len(COLOURS)] if len(panel.lines) > 1 else INK
     places = _dodged(line.places, number, panel)
     axes.plot(
@@ -107,7 +107,7 @@ def _line(axes: Axes, line: Line, number: int, panel: LevelPanel) -> None:
 
 
 def _dodged(places: Sequence[float], number: int, panel: LevelPanel) -> list[float]:
-    """Moved sideways, evenly to both sides."""
+    """Move places sideways, evenly to both sides."""
     return _moved(places, (number - (len(panel.lines) - 1) / 2) * _DODGE, panel)
 
 
@@ -120,7 +120,7 @@ def _moved(places: Sequence[float], step: float, panel: LevelPanel) -> list[floa
     return [place + step * width for place in places]
 
 
-def _ticks(axes: Axes, panel: LevelPanel) -> None:
+def _draw_ticks(axes: Axes, panel: LevelPanel) -> None:
     if len(panel.ticks) > _MOST_TICKS:
         return  # matplotlib's own
     names = [short(label, 14) for _, label in panel.ticks]

@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 
 from orglab.providers.terminal_safety import visible
-from orglab.results.report.page import Page
+from orglab.results.report.findings import StudyFindings
+from orglab.results.report.page import Report
 from orglab.results.report.render.blocks import (
     Block,
     Bullets,
     Changes,
     Drawing,
-    Figure,
+    FigureBlock,
     Fold,
-    Links,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
 )
 from orglab.results.word_diff import Piece
 
@@ -28,7 +28,7 @@ _LINE_START = re.compile(r"^(\s*)([-+=]|\d+[.)])(?=\s|$)", re.MULTILINE)
 
 
 def escaped(text: str) -> str:
-    """A text that shows as it is: no markup, no HTML, no link that an address makes by itself."""
+    """Escape a text: no markup, no HTML, no automatic link."""
     safe = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     safe = _MARKS.sub(r"\\\1", safe).replace("://", ":&#47;/").replace("www.", "www&#46;")
     safe = safe.replace("@", "&#64;")
@@ -39,8 +39,8 @@ def _number_or_sign(mark: str) -> str:
     return f"\\{mark}" if not mark[0].isdigit() else f"{mark[:-1]}\\{mark[-1]}"
 
 
-def markdown_page(report: Page, transcripts: Sequence[tuple[str, str]]) -> str:
-    """The page.
+def markdown_page(report: Report[StudyFindings], transcripts: Sequence[tuple[str, str]]) -> str:
+    """Render a report as Markdown.
 
     Args:
         report: The report.
@@ -72,21 +72,19 @@ def _block(block: Block, depth: int = 3) -> Iterator[str]:
     if isinstance(block, Paragraph):
         yield _paragraph(block)
     elif isinstance(block, Bullets):
-        yield from (f"- {_inline(item)}" for item in block.items)
-    elif isinstance(block, Table):
+        yield from (f"- {_one_line(item)}" for item in block.items)
+    elif isinstance(block, TableBlock):
         yield from _table(block)
-    elif isinstance(block, Figure):
-        yield f"![{_inline(block.caption)}](figures/{block.name}.svg)"
+    elif isinstance(block, FigureBlock):
+        yield f"![{_one_line(block.caption)}](figures/{block.name}.svg)"
         yield ""
-        yield _inline(block.caption)
+        yield _one_line(block.caption)
     elif isinstance(block, Drawing):
-        yield f"(The drawing of {_inline(block.title)} stands in report.html.)"
+        yield f"(The drawing of {_one_line(block.title)} stands in report.html.)"
     elif isinstance(block, Changes):
-        yield _changes(block.pieces)
-    elif isinstance(block, Links):
-        yield from (f"- [{_inline(words)}]({address})" for words, address in block.items)
+        yield _comparison(block.pieces)
     elif isinstance(block, Fold):
-        yield f"{'#' * min(depth, 6)} {_inline(block.title)}"
+        yield f"{'#' * min(depth, 6)} {_one_line(block.title)}"
         for inner in block.blocks:
             yield ""
             yield from _block(inner, depth + 1)
@@ -97,27 +95,27 @@ def _paragraph(block: Paragraph) -> str:
     return f"**{text}**" if block.kind == "warning" and "\n" not in text else text
 
 
-def _inline(text: str) -> str:
+def _one_line(text: str) -> str:
     return escaped(text).replace("\n", " ")
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: TableBlock) -> Iterator[str]:
     if table.caption:
-        yield _inline(table.caption)
+        yield _one_line(table.caption)
         yield ""
-    yield "| " + " | ".join(_inline(column.title) or " " for column in table.columns) + " |"
+    yield "| " + " | ".join(_one_line(column.title) or " " for column in table.columns) + " |"
     yield "| " + " | ".join("---:" if column.figures else "---" for column in table.columns) + " |"
     for at, row in enumerate(table.rows):
-        cells = [_inline(cell) for cell in row]
+        cells = [_one_line(cell) for cell in row]
         if at in table.strong:
             cells[0] = f"**{cells[0]}**"
         yield "| " + " | ".join(cells) + " |"
 
 
-def _changes(pieces: Sequence[Piece]) -> str:
-    """What was taken out and put in, in a quote; long common stretches are shortened."""
-    told = [_piece(piece) for piece in pieces]
-    return "> " + escaped("".join(told)).replace("\n", "\n> ")
+def _comparison(pieces: Sequence[Piece]) -> str:
+    """Render a comparison as a quote; long common stretches are shortened."""
+    texts = [_piece(piece) for piece in pieces]
+    return "> " + escaped("".join(texts)).replace("\n", "\n> ")
 
 
 def _piece(piece: Piece) -> str:

@@ -30,7 +30,7 @@ class ParetoMark:
 
 
 def pareto_figure(name: str, marks: Sequence[ParetoMark], *, axes: tuple[str, str]) -> str:
-    """A picture of all variants.
+    """Draw all variants, and the front.
 
     Args:
         name: The figure's name.
@@ -43,14 +43,14 @@ def pareto_figure(name: str, marks: Sequence[ParetoMark], *, axes: tuple[str, st
         others = [mark for mark in marks if not mark.front]
         best = sorted((mark for mark in marks if mark.front), key=lambda mark: mark.cost)
         if len(marks) <= _MOST_INTERVALS:
-            _intervals(plane, others, MUTED)
-        _intervals(plane, best, COLOURS[0])
-        _dots(plane, others, MUTED, "beaten by another")
+            _draw_intervals(plane, others, MUTED)
+        _draw_intervals(plane, best, COLOURS[0])
+        _draw_dots(plane, others, MUTED, "beaten by another")
         plane.plot(
             [mark.cost for mark in best], [mark.quality for mark in best],
             color=COLOURS[0], linewidth=1.8, zorder=3,
         )  # fmt: skip
-        _dots(plane, best, COLOURS[0], "on the front")
+        _draw_dots(plane, best, COLOURS[0], "on the front")
         for mark in marks if len(marks) <= _MOST_LABELS else best[:_MOST_LABELS]:
             plane.annotate(
                 mark.label, (mark.cost, mark.quality), textcoords="offset points", xytext=(6, 5),
@@ -64,7 +64,7 @@ def pareto_figure(name: str, marks: Sequence[ParetoMark], *, axes: tuple[str, st
     return canvas(name, 4.3, draw)
 
 
-def _intervals(plane: Axes, marks: Sequence[ParetoMark], colour: str) -> None:
+def _draw_intervals(plane: Axes, marks: Sequence[ParetoMark], colour: str) -> None:
     lines = [
         [(mark.costs[0], mark.quality), (mark.costs[1], mark.quality)]
         for mark in marks
@@ -79,6 +79,6 @@ def _intervals(plane: Axes, marks: Sequence[ParetoMark], colour: str) -> None:
     plane.autoscale_view()
 
 
-def _dots(plane: Axes, marks: Sequence[ParetoMark], colour: str, label: str) -> None:
+def _draw_dots(plane: Axes, marks: Sequence[ParetoMark], colour: str, label: str) -> None:
     across, up = [mark.cost for mark in marks], [mark.quality for mark in marks]
     plane.plot(across, up, ls="", marker="o", markersize=6, color=colour, label=label, zorder=4)

@@ -26,13 +26,13 @@ class DosePanel:
 
 
 def dose_figure(name: str, panels: Sequence[DosePanel]) -> str:
-    """Scatter plots side by side; marks are moved a little sideways so that none hides another."""
-    return panels_in_rows(name, panels, _panel, across=2, size=(4.6, 3.0))
+    """Draw scatter plots side by side; marks are jittered so that none hides another."""
+    return panels_in_rows(name, panels, _draw_panel, across=2, size=(4.6, 3.0))
 
 
-def _panel(axes: Axes, panel: DosePanel) -> None:
+def _draw_panel(axes: Axes, panel: DosePanel) -> None:
     axes.scatter(
-        panel.dose + _aside(panel.dose), panel.outcome, s=20, color=COLOURS[0], alpha=0.65,
+        panel.dose + _jittered(panel.dose), panel.outcome, s=20, color=COLOURS[0], alpha=0.65,
         linewidths=0,
     )  # fmt: skip
     levels = np.unique(panel.dose)
@@ -50,8 +50,8 @@ def _panel(axes: Axes, panel: DosePanel) -> None:
     plain(axes, grid="y")
 
 
-def _aside(dose: Floats) -> Floats:
-    """Evenly spread within each level, the same each time."""
+def _jittered(dose: Floats) -> Floats:
+    """Spread the marks evenly within each level, the same each time."""
     moved = np.zeros(len(dose))
     steps = np.diff(np.unique(dose))
     room = 0.3 * float(steps.min()) if len(steps) else 0.3

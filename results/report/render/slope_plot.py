@@ -32,12 +32,12 @@ class SlopePanel:
 
 
 def slopes(name: str, panels: Sequence[SlopePanel]) -> str:
-    """Paired slopes, three panels in a row; means are thick, with a value beside."""
-    return panels_in_rows(name, panels, _panel, across=_ACROSS, size=(2.9, 2.9), more=0.2)
+    """Draw paired slopes, three panels in a row; means are thick, with a value beside."""
+    return panels_in_rows(name, panels, _draw_panel, across=_ACROSS, size=(2.9, 2.9), more=0.2)
 
 
-def _panel(axes: Axes, panel: SlopePanel) -> None:
-    left, right = _some(panel.left, panel.right)
+def _draw_panel(axes: Axes, panel: SlopePanel) -> None:
+    left, right = _drawn_pairs(panel.left, panel.right)
     d = right - left
     for keep, colour in ((d > 0, _UP), (d < 0, _DOWN), (d == 0, MUTED)):
         lines = [[(0.0, a), (1.0, b)] for a, b in zip(left[keep], right[keep], strict=True)]
@@ -45,7 +45,7 @@ def _panel(axes: Axes, panel: SlopePanel) -> None:
     means = [float(panel.left.mean()), float(panel.right.mean())]
     axes.plot([0, 1], means, color=INK, linewidth=2.6, marker="o", markersize=5, zorder=5)
     for side, mean in enumerate(means):
-        _mean(axes, side, mean)
+        _write_mean(axes, side, mean)
     axes.set_xlim(-0.46, 1.46)
     axes.margins(y=0.06)
     axes.autoscale_view(scalex=False)
@@ -54,7 +54,7 @@ def _panel(axes: Axes, panel: SlopePanel) -> None:
     plain(axes, grid="y")
 
 
-def _mean(axes: Axes, side: int, mean: float) -> None:
+def _write_mean(axes: Axes, side: int, mean: float) -> None:
     axes.annotate(
         number(mean, places(mean)),
         (side, mean), textcoords="offset points", xytext=((-7, 7)[side], 0),
@@ -62,7 +62,7 @@ def _mean(axes: Axes, side: int, mean: float) -> None:
     )  # fmt: skip
 
 
-def _some(left: Floats, right: Floats) -> tuple[Floats, Floats]:
+def _drawn_pairs(left: Floats, right: Floats) -> tuple[Floats, Floats]:
     if len(left) <= MOST_LINES:
         return left, right
     order = np.argsort(right - left, kind="stable")

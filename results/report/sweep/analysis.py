@@ -88,7 +88,7 @@ class VariantRow:
 
 
 def variants_of(values: Floats, reference: int) -> list[VariantRow]:
-    """Every variant beside the reference variant.
+    """Compare every variant with the reference variant.
 
     Args:
         values: Points by units; NaN = missing.
@@ -132,7 +132,7 @@ class MainEffect:
 
 
 def effects_of(values: Floats, design: Design, axes: Sequence[Axis]) -> list[MainEffect]:
-    """Main effects of every factor whose levels were listed; those drawn from ranges have trends."""
+    """Estimate main effects of every factor with listed levels; factors drawn from ranges have trends."""
     made = []
     models = None if is_grid(design, axes) else _model(values, design, axes)
     for at, axis in enumerate(axes):
@@ -154,7 +154,7 @@ def effects_of(values: Floats, design: Design, axes: Sequence[Axis]) -> list[Mai
 
 
 def _is_matched(design: Design, factor: int, axis: Axis) -> bool:
-    """Every point of another level has its like at the reference level, as the arms always do."""
+    """Check whether every point of another level has its like at the reference level."""
     others = [level for level in range(len(axis.labels)) if level != axis.reference]
     return all(
         len(design.alike(factor, level, axis.reference))
@@ -164,14 +164,14 @@ def _is_matched(design: Design, factor: int, axis: Axis) -> bool:
 
 
 def is_grid(design: Design, axes: Sequence[Axis]) -> bool:
-    """Every combination of levels is there."""
+    """Check whether the design has every combination of levels."""
     return len(np.unique(design.codes, axis=0)) == prod(len(axis.labels) for axis in axes)
 
 
 def _model(
     values: Floats, design: Design, axes: Sequence[Axis]
 ) -> dict[tuple[int, int | None], Estimate]:
-    """Contrasts of levels and slopes of drawn factors, in one model; a slope's level is None."""
+    """Fit contrasts of levels and slopes of drawn factors in one model; a slope's level is None."""
     keys: list[tuple[int, int | None]] = []
     columns = []
     for at, axis in enumerate(axes):
@@ -204,7 +204,7 @@ class Trend:
 
 
 def trends_of(values: Floats, design: Design, axes: Sequence[Axis]) -> list[Trend]:
-    """The slopes of numeric factors, other factors held equal."""
+    """Estimate the slopes of numeric factors, other factors held equal."""
     found = []
     for at, axis in enumerate(axes):
         if axis.steps is None or len(axis.labels) < 2:
@@ -246,7 +246,7 @@ class Interaction:
 
 
 def interactions_of(values: Floats, design: Design, axes: Sequence[Axis]) -> list[Interaction]:
-    """Every pair of factors, every level of each beside the references; of a whole grid alone."""
+    """Estimate all interactions of pairs of factors; [] if the grid is not complete."""
     if not is_grid(design, axes):
         return []
     made = [
@@ -299,7 +299,7 @@ class FrontRow:
 def front_of(
     cost: Floats, quality: Floats, cells: Sequence[int], *, lower: bool, seed: int
 ) -> list[FrontRow]:
-    """The variants with cost and quality, each team once.
+    """Place the variants by cost and quality, each team once.
 
     Args:
         cost: Points by units.
@@ -308,11 +308,11 @@ def front_of(
         lower: Less of the quality is better.
         seed: Of the resampling.
     """
-    first = _first(cells)
+    first = _first_points(cells)
     costs, qualities = cost[first], quality[first]
     sign = -1.0 if lower else 1.0
     means = [[mean_estimate(row) for row in side] for side in (costs, qualities)]
-    known = [_values(side) for side in means]
+    known = [_mean_values(side) for side in means]
     on_front: Flags = front(known[0], sign * known[1])
     shares = (
         front_shares(costs, sign * qualities, seed=seed).tolist()
@@ -325,12 +325,12 @@ def front_of(
     ]
 
 
-def _first(cells: Sequence[int]) -> list[int]:
+def _first_points(cells: Sequence[int]) -> list[int]:
     seen: dict[int, int] = {}
     for at, cell in enumerate(cells):
         seen.setdefault(cell, at)
     return list(seen.values())
 
 
-def _values(means: Sequence[Estimate]) -> Floats:
+def _mean_values(means: Sequence[Estimate]) -> Floats:
     return np.array([np.nan if each.value is None else each.value for each in means])

@@ -11,19 +11,19 @@ from orglab.results.number_format import amount, label, p_equals, p_value
 from orglab.results.report.render.blocks import (
     Block,
     Bullets,
-    Column,
-    Figure,
+    FigureBlock,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableColumn,
 )
-from orglab.results.report.render.level_plot import LevelPanel, Line, levels_figure
+from orglab.results.report.render.level_plot import LevelLine, LevelPanel, levels_figure
 from orglab.results.report.sweep.analysis import Axis, Trend, is_grid
+from orglab.results.report.sweep.estimates import difference_text, level_name
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
-from orglab.results.report.sweep.sweep_words import difference_words, level_name
 from orglab.results.statistics.models.main_effects import Estimate, mean_estimate
 
-__all__ = ["dose_part", "interactions_part"]
+__all__ = ["dose_section", "interactions_section"]
 
 _MOST_LINES = 8
 _MOST_PANELS = 6
@@ -32,10 +32,10 @@ _WIDE = 50.0
 """Where the largest level is so many times the least, the axis is one of logarithms."""
 
 
-def dose_part(findings: SweepFindings) -> Section | None:
-    """Outcomes over the levels of each numeric factor."""
+def dose_section(findings: SweepFindings) -> Section | None:
+    """Show outcomes over the levels of each numeric factor."""
     pairs = [(outcome, trend) for outcome in findings.outcomes for trend in outcome.trends]
-    panels = [panel for outcome, trend in pairs for panel in _dose(findings, outcome, trend)]
+    panels = [panel for outcome, trend in pairs for panel in _dose_panels(findings, outcome, trend)]
     if not panels:
         return None
     caption = (
@@ -44,19 +44,23 @@ def dose_part(findings: SweepFindings) -> Section | None:
         "units differ. For factors drawn from a range: every variant, and the line fitted within units."
     )
     shown = panels[: 2 * _MOST_PANELS]
-    blocks: list[Block] = [Figure(name="dose", svg=levels_figure("dose", shown), caption=caption)]
-    blocks.append(Bullets(items=[_trend_words(findings, *pair) for pair in pairs]))
+    blocks: list[Block] = [
+        FigureBlock(name="dose", svg=levels_figure("dose", shown), caption=caption)
+    ]
+    blocks.append(Bullets(items=[_trend_text(findings, *pair) for pair in pairs]))
     return Section(id="dose", title="Dose and response", blocks=blocks)
 
 
-def _dose(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend) -> list[LevelPanel]:
+def _dose_panels(
+    findings: SweepFindings, outcome: OutcomeFindings, trend: Trend
+) -> list[LevelPanel]:
     axis = findings.axes[trend.factor]
     values = axis.values
     means = _variant_means(findings, outcome, trend.factor)
     if values is None or not means:
         return []
     if axis.drawn:
-        return [_drawn(axis, outcome, trend, means)]
+        return [_fitted_panel(axis, outcome, trend, means)]
     rows = [row for row in outcome.effects if row.factor == trend.factor]
     levels = [(values[row.level], row.mean) for row in rows]
     against = [
@@ -66,7 +70,7 @@ def _dose(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend) -> li
     ticks = list(zip(values, axis.labels, strict=True))
     panels = [
         LevelPanel(
-            title="means", axes=names, ticks=ticks, lines=[_line("", levels)], dots=means,
+            title="means", axes=names, ticks=ticks, lines=[_level_line("", levels)], dots=means,
             log=_is_wide(axis),
         )
     ]  # fmt: skip
@@ -75,24 +79,24 @@ def _dose(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend) -> li
         names = (names[0], f"difference in {names[1]}")
         panels.append(
             LevelPanel(
-                title=title, axes=names, ticks=ticks, lines=[_line("", against)], zero=True,
+                title=title, axes=names, ticks=ticks, lines=[_level_line("", against)], zero=True,
                 log=_is_wide(axis),
             )
         )  # fmt: skip
     return panels
 
 
-def _drawn(
+def _fitted_panel(
     axis: Axis, outcome: OutcomeFindings, trend: Trend, means: Sequence[tuple[float, float]]
 ) -> LevelPanel:
     values = axis.values or ()
     line = None
     if trend.slope.value is not None:
         middle = float(np.mean([value for _, value in means]))
-        along = [_step(place, trend.log) for place, _ in means]
+        along = [_axis_position(place, trend.log) for place, _ in means]
         ends = (min(values), max(values))
         heights = [
-            middle + trend.slope.value * (_step(end, trend.log) - float(np.mean(along)))
+            middle + trend.slope.value * (_axis_position(end, trend.log) - float(np.mean(along)))
             for end in ends
         ]
         line = ((ends[0], heights[0]), (ends[1], heights[1]))
@@ -107,7 +111,7 @@ def _drawn(
     )
 
 
-def _step(place: float, log: bool) -> float:
+def _axis_position(place: float, log: bool) -> float:
     return float(np.log(place)) if log else place
 
 
@@ -119,7 +123,7 @@ def _is_wide(axis: Axis) -> bool:
 def _variant_means(
     findings: SweepFindings, outcome: OutcomeFindings, factor: int
 ) -> list[tuple[float, float]]:
-    """Place along and mean of every variant."""
+    """Return place along the axis and mean of every variant."""
     values = findings.axes[factor].values or ()
     codes = findings.design.codes[:, factor].tolist()
     return [
@@ -129,11 +133,11 @@ def _variant_means(
     ]
 
 
-def _line(name: str, found: Sequence[tuple[float, Estimate]]) -> Line:
+def _level_line(name: str, found: Sequence[tuple[float, Estimate]]) -> LevelLine:
     known = sorted(
         ((place, each) for place, each in found if each.value is not None), key=lambda pair: pair[0]
     )
-    return Line(
+    return LevelLine(
         label=name,
         places=[place for place, _ in known],
         means=[each.value or 0.0 for _, each in known],
@@ -142,7 +146,7 @@ def _line(name: str, found: Sequence[tuple[float, Estimate]]) -> Line:
     )
 
 
-def _trend_words(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend) -> str:
+def _trend_text(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend) -> str:
     axis, slope = findings.axes[trend.factor], trend.slope
     step = (
         f"a natural logarithm of {label(axis.name)}"
@@ -152,7 +156,7 @@ def _trend_words(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend
     if slope.value is None:
         return f"{label(outcome.name)} over {label(axis.name)}: no slope: {slope.why}."
     return (
-        f"{label(outcome.name)} by {step}: {difference_words(slope)}, {p_equals(slope.p)} (a straight "
+        f"{label(outcome.name)} by {step}: {difference_text(slope)}, {p_equals(slope.p)} (a straight "
         f"line within each of {amount(slope.n, 'unit')}, averaged; other factors held equal)."
     )
 
@@ -160,33 +164,33 @@ def _trend_words(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend
 # --- interactions --------------------------------------------------------------------------------
 
 
-def interactions_part(findings: SweepFindings) -> Section | None:
-    """How the effect of one factor hangs on another; None where the design cannot tell."""
+def interactions_section(findings: SweepFindings) -> Section | None:
+    """Show how the effect of one factor depends on another; None if the design cannot tell."""
     main = findings.main
-    pairs = _pairs(findings)
+    pairs = _factor_pairs(findings)
     if main is None or not pairs:
         return None
-    panels = [_panel(findings, main, pair) for pair in pairs[:_MOST_PANELS]]
+    panels = [_interaction_panel(findings, main, pair) for pair in pairs[:_MOST_PANELS]]
     caption = (
         f"Mean {label(main.name)} at each pair of levels, over the other factors, with intervals of 95 % over "
         "units. Parallel lines: the one factor does the same whatever the other is."
     )
     figure = levels_figure("interactions", panels)
-    blocks: list[Block] = [Figure(name="interactions", svg=figure, caption=caption)]
+    blocks: list[Block] = [FigureBlock(name="interactions", svg=figure, caption=caption)]
     if main.interactions:
-        blocks.append(_table(findings, main))
+        blocks.append(_interactions_table(findings, main))
         more = len(main.interactions) - _MOST_ROWS
         words = (
             "Each row is a difference of differences: the first factor's difference at the second's level, "
             "minus the same at the second's reference, made within units. Corrected: Holm over all rows."
         )
         words += f" {more} more rows stand in report.json." if more > 0 else ""
-        blocks.append(Paragraph(text=words, kind="note"))
+        blocks.append(Paragraph.note(words))
     return Section(id="interactions", title="Interactions", blocks=blocks)
 
 
-def _pairs(findings: SweepFindings) -> list[tuple[int, int]]:
-    """Pairs of listed factors: the one along the axis, and the one whose levels are lines."""
+def _factor_pairs(findings: SweepFindings) -> list[tuple[int, int]]:
+    """List pairs of listed factors: the one along the axis, and the one whose levels are lines."""
     if not is_grid(findings.design, findings.axes):
         return []
     axes = findings.axes
@@ -203,7 +207,9 @@ def _pairs(findings: SweepFindings) -> list[tuple[int, int]]:
     return found
 
 
-def _panel(findings: SweepFindings, outcome: OutcomeFindings, pair: tuple[int, int]) -> LevelPanel:
+def _interaction_panel(
+    findings: SweepFindings, outcome: OutcomeFindings, pair: tuple[int, int]
+) -> LevelPanel:
     along, across = (findings.axes[at] for at in pair)
     places = along.values or tuple(float(at) for at in range(len(along.labels)))
     codes = findings.design.codes
@@ -212,8 +218,8 @@ def _panel(findings: SweepFindings, outcome: OutcomeFindings, pair: tuple[int, i
         found = []
         for at, place in enumerate(places):
             keep = (codes[:, pair[0]] == at) & (codes[:, pair[1]] == level)
-            found.append((place, mean_estimate(_over(outcome, keep))))
-        lines.append(_line(name, found))
+            found.append((place, mean_estimate(_mean_over_points(outcome, keep))))
+        lines.append(_level_line(name, found))
     return LevelPanel(
         title=f"{label(along.name)} by {label(across.name)}",
         axes=(label(along.name), label(outcome.name)),
@@ -224,8 +230,8 @@ def _panel(findings: SweepFindings, outcome: OutcomeFindings, pair: tuple[int, i
     )
 
 
-def _over(outcome: OutcomeFindings, keep: np.ndarray) -> np.ndarray:
-    """The mean over points within each unit."""
+def _mean_over_points(outcome: OutcomeFindings, keep: np.ndarray) -> np.ndarray:
+    """Return the mean over points within each unit."""
     part = outcome.values[keep]
     known = np.isfinite(part)
     counts = known.sum(axis=0)
@@ -233,11 +239,9 @@ def _over(outcome: OutcomeFindings, keep: np.ndarray) -> np.ndarray:
     return np.asarray(sums / np.where(counts > 0, counts, np.nan))
 
 
-def _table(findings: SweepFindings, outcome: OutcomeFindings) -> Table:
-    columns = [Column(title=title, figures=False) for title in ("difference", "at")]
-    columns += [
-        Column(title=title) for title in ("units", "difference of differences", "p", "p corrected")
-    ]
+def _interactions_table(findings: SweepFindings, outcome: OutcomeFindings) -> TableBlock:
+    columns = TableColumn.texts("difference", "at")
+    columns += TableColumn.numbers("units", "difference of differences", "p", "p corrected")
     rows = []
     for row in outcome.interactions[:_MOST_ROWS]:
         (one, other), (a, b) = row.factors, row.levels
@@ -247,9 +251,9 @@ def _table(findings: SweepFindings, outcome: OutcomeFindings) -> Table:
                 f"{level_name(findings, one, a)} against {first.labels[first.reference]}",
                 f"{level_name(findings, other, b)} against {second.labels[second.reference]}",
                 str(row.effect.n),
-                difference_words(row.effect),
+                difference_text(row.effect),
                 p_value(row.effect.p),
                 p_value(row.p_adjusted),
             ]
         )
-    return Table(columns=columns, rows=rows)
+    return TableBlock(columns=columns, rows=rows)

@@ -13,7 +13,8 @@ from orglab.providers.base import JSON
 from orglab.results.number_format import amount
 from orglab.results.report.experiment.costs import Costs, read_costs
 from orglab.results.report.experiment.data import Tables, read_tables
-from orglab.results.report.experiment.findings import Progress, progress_of
+from orglab.results.report.experiment.plan_history import runs_ended_before
+from orglab.results.report.findings import StudyFindings, progress_of
 from orglab.results.report.sweep.analysis import (
     Axis,
     FrontRow,
@@ -29,14 +30,14 @@ from orglab.results.report.sweep.analysis import (
 )
 from orglab.results.statistics.data.arrays import Floats
 from orglab.results.statistics.data.cells import unit_means
-from orglab.results.statistics.data.dataset import Study, study_of
+from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.errors import StatisticsError
 from orglab.results.statistics.models.main_effects import Design
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
 from orglab.results.tables.sweep_plan import SweepPlan, sweep_plans
 
-__all__ = ["Changed", "OutcomeFindings", "SweepFindings", "read_sweep_findings"]
+__all__ = ["OutcomeFindings", "SweepFindings", "SweepPlanChange", "read_sweep_findings"]
 
 
 _PROCESS = ("usage", "approvals")
@@ -76,7 +77,7 @@ class OutcomeFindings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changed:
+class SweepPlanChange:
     """A plan that took the place of another.
 
     Attributes:
@@ -93,62 +94,45 @@ class Changed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepFindings:
-    """Everything that a sweep's report tells.
+class SweepFindings(StudyFindings):
+    """Findings of a sweep; arms of the tables are the teams that are run.
 
     Attributes:
         plan: The plan that counts.
         changes: Changes of plan.
-        tables: The tables; arms are the teams that are run.
-        progress: How far the study is.
-        costs: What it cost.
         axes: The factors; the arms of an experiment come first.
         design: The points: each variant, under each arm of an experiment.
         names: Their names.
         teams: For each, the team (the store's arm) that stands for it.
         reference: The number of the point that the others are compared with.
-        quality: The first outcome, or None where there is none.
-        chosen: Why it is this one, in words.
-        outcomes: What is said of each outcome.
-        cost: What cost is measured in: ``dollars`` or ``tokens``.
+        chosen: Why the first outcome stands for quality.
+        outcomes: Findings of each outcome.
+        cost: Unit of cost: ``dollars`` or ``tokens``.
         spent: Cost of completed runs, points by units.
         front: Quality against cost.
-        faults: What could not be computed, and why.
-        meta: What the store says of itself.
     """
 
     plan: SweepPlan
-    changes: Sequence[Changed]
-    tables: Tables
-    progress: Progress
-    costs: Costs
+    changes: Sequence[SweepPlanChange]
     axes: Sequence[Axis]
     design: Design
     names: Sequence[str]
     teams: Sequence[str]
     reference: int
-    quality: str | None
     chosen: str
     outcomes: Sequence[OutcomeFindings]
     cost: str
     spent: Floats | None
     front: Sequence[FrontRow]
-    faults: Sequence[str]
-    meta: Mapping[str, str]
 
     @property
     def main(self) -> OutcomeFindings | None:
         """What is said of the quality."""
         return self.outcomes[0] if self.outcomes else None
 
-    @property
-    def simulated(self) -> bool:
-        """A reply, of a role or of a judge, was written by no language model."""
-        return self.costs.simulated > 0
-
 
 def read_sweep_findings(place: Path) -> SweepFindings:
-    """Reads and analyses a sweep.
+    """Read and analyse a sweep.
 
     Raises:
         StoreError: There is no study, or it is no sweep.
@@ -200,20 +184,21 @@ def _names(reader: Reader, evaluator: str) -> list[str]:
 # --- changes of plan -----------------------------------------------------------------------------
 
 
-def _changes(reader: Reader, plans: Sequence[SweepPlan]) -> Iterator[Changed]:
-    ended = "SELECT COUNT(*) AS n FROM runs WHERE ended IS NOT NULL AND ended<?"
+def _changes(reader: Reader, plans: Sequence[SweepPlan]) -> Iterator[SweepPlanChange]:
     for before, after in pairwise(plans):
-        told = list(_told(before.normal, after.normal))
-        yield Changed(
+        found = list(_plan_differences(before.normal, after.normal))
+        yield SweepPlanChange(
             added=after.added,
-            ended=int(next(reader.rows(ended, (after.added,)))["n"]),
-            words="; ".join(words for words, _ in told),
-            analysis=any(analysis for _, analysis in told),
+            ended=runs_ended_before(reader, after.added),
+            words="; ".join(words for words, _ in found),
+            analysis=any(analysis for _, analysis in found),
         )
 
 
-def _told(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[tuple[str, bool]]:
-    """What two plans differ in; whether it changes what is looked at."""
+def _plan_differences(
+    before: Mapping[str, JSON], after: Mapping[str, JSON]
+) -> Iterator[tuple[str, bool]]:
+    """Yield what two plans differ in, and whether it changes the analysis."""
     for part, what in (("points", "variants"), ("units", "units")):
         old_size, size = len(before[part]), len(after[part])
         if old_size != size:
@@ -237,7 +222,7 @@ class _Reading:
     def __init__(self, plan: SweepPlan, tables: Tables, chosen: tuple[list[str], str]) -> None:
         self.plan, self.tables = plan, tables
         self.wanted, self.chosen = chosen
-        self.faults: list[str] = []
+        self.errors: list[str] = []
         arms = [plan.normal["base"]["reference"]] if plan.over_experiment else []
         self.arms = [*arms, *(arm for arm in plan.arms if arm not in arms)]
         self.axes = list(self._axes())
@@ -258,12 +243,12 @@ class _Reading:
             )
 
     def findings(
-        self, costs: Costs, changes: Sequence[Changed], meta: Mapping[str, str]
+        self, costs: Costs, changes: Sequence[SweepPlanChange], meta: Mapping[str, str]
     ) -> SweepFindings:
-        study, design = self._study(), self._design()
+        dataset, design = self._dataset(), self._design()
         reference = self._reference(design)
-        outcomes = self._told(study, design, reference) if study is not None else []
-        cost, spent = self._spent(study) if study is not None else ("tokens", None)
+        outcomes = self._outcomes(dataset, design, reference) if dataset is not None else []
+        cost, spent = self._spent(dataset) if dataset is not None else ("tokens", None)
         numbers = design.cells.tolist()
         main = outcomes[0] if outcomes else None
         rows = (
@@ -282,25 +267,24 @@ class _Reading:
             names=self._names(),
             teams=self.cells,
             reference=reference,
-            quality=main.name if main else None,
             chosen=self.chosen,
             outcomes=outcomes,
             cost=cost,
             spent=spent,
             front=rows,
-            faults=self.faults,
+            errors=self.errors,
             meta=meta,
         )
 
-    def _study(self) -> Study | None:
+    def _dataset(self) -> Dataset | None:
         if not self.tables.rows:
-            self.faults.append("no run has begun")
+            self.errors.append("no run has begun")
             return None
         try:
             composites = self.plan.normal["composites"] if len(self.tables.scores) else {}
-            return study_of(self.tables.scores, self.tables.runs, composites)
-        except (StatisticsError, TypeError, ValueError) as fault:
-            self.faults.append(str(fault))
+            return dataset_of(self.tables.scores, self.tables.runs, composites)
+        except (StatisticsError, TypeError, ValueError) as error:
+            self.errors.append(str(error))
             return None
 
     def _design(self) -> Design:
@@ -320,7 +304,7 @@ class _Reading:
         )
 
     def _reference(self, design: Design) -> int:
-        """The point with every factor at its reference; the first where there is none."""
+        """Return the point with every factor at its reference; the first if there is none."""
         wanted = np.array([axis.reference for axis in self.axes])
         found = np.flatnonzero((design.codes == wanted).all(axis=1))
         return int(found[0]) if len(found) else 0
@@ -330,14 +314,14 @@ class _Reading:
             return [str(point["name"]) for point in self.plan.points]
         return [f"arm={arm} {self.plan.points[at]['name']}" for arm, at in self.points]
 
-    def _told(self, study: Study, design: Design, reference: int) -> list[OutcomeFindings]:
+    def _outcomes(self, dataset: Dataset, design: Design, reference: int) -> list[OutcomeFindings]:
         lower = self.plan.normal["analysis"].get("lower_is_better", [])
         found = []
         for name in self.wanted:
             try:
-                values = self._values(study, name)
-            except StatisticsError as fault:
-                self.faults.append(str(fault))
+                values = self._values(dataset, name)
+            except StatisticsError as error:
+                self.errors.append(str(error))
                 continue
             found.append(
                 OutcomeFindings(
@@ -357,24 +341,24 @@ class _Reading:
         cells = (sum(beside) ** 2 - sum(number**2 for number in beside)) // 2
         return interactions_of(values, design, self.axes) if cells <= _MOST_INTERACTIONS else ()
 
-    def _values(self, study: Study, name: str) -> Floats:
-        """Unit means of an outcome: points by units."""
-        cells = study.cells(name)
-        places = {arm: at for at, arm in enumerate(study.axes.arms)}
+    def _values(self, dataset: Dataset, name: str) -> Floats:
+        """Return unit means of an outcome: points by units."""
+        cells = dataset.cells(name)
+        places = {arm: at for at, arm in enumerate(dataset.axes.arms)}
         means = {
             cell: unit_means(np.asarray(cells.values[places[cell]]))
             for cell in dict.fromkeys(self.cells)
         }
         return np.array([means[cell] for cell in self.cells])
 
-    def _spent(self, study: Study) -> tuple[str, Floats | None]:
-        """Dollars, where every price is known and not all are 0; else tokens."""
+    def _spent(self, dataset: Dataset) -> tuple[str, Floats | None]:
+        """Return cost in dollars if every price is known and not all are 0; else in tokens."""
         done = self.tables.runs[self.tables.runs["status"] == "completed"]
         if not len(done):
             return "tokens", None
         dollars = done["cost_usd"]
         if dollars.notna().all() and float(dollars.sum()) > 0:
-            return "dollars", self._values(study, "cost_usd")
+            return "dollars", self._values(dataset, "cost_usd")
         if not float(done["tokens"].sum()):
             return "tokens", None
-        return "tokens", self._values(study, "tokens")
+        return "tokens", self._values(dataset, "tokens")

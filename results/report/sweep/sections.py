@@ -17,42 +17,48 @@ from orglab.results.report.experiment.data import NOT_RUN, Tables
 from orglab.results.report.render.blocks import (
     Block,
     Bullets,
-    Column,
-    Figure,
+    FigureBlock,
     Fold,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableColumn,
 )
 from orglab.results.report.render.forest import ForestGroup, ForestRow, forest
 from orglab.results.report.render.pareto_plot import ParetoMark, pareto_figure
 from orglab.results.report.sweep.analysis import FrontRow, MainEffect, VariantRow
-from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
-from orglab.results.report.sweep.sweep_words import (
+from orglab.results.report.sweep.estimates import (
     ALPHA,
-    cost_words,
-    difference_words,
-    mean_words,
+    cost_text,
+    difference_text,
+    mean_text,
     per_run,
 )
+from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
 from orglab.results.statistics.models.main_effects import Estimate, mean_estimate
 
-__all__ = ["conduct_part", "effects_part", "front_part", "methods_part", "variants_part"]
+__all__ = [
+    "effects_section",
+    "execution_section",
+    "front_section",
+    "methods_section",
+    "variants_section",
+]
 
 _SHOWN, _MOST = 40, 500
 """Variants that are shown at once, and in all; every one is in ``report.json``."""
 
 
-def variants_part(findings: SweepFindings) -> Section | None:
-    """Every variant with its outcomes and its cost, the best first."""
+def variants_section(findings: SweepFindings) -> Section | None:
+    """Show every variant with its outcomes and its cost, the best first."""
     main = findings.main
     if main is None:
         return None
     ranked = main.ranked
-    table = _variants(findings, ranked[:_SHOWN], 0)
+    table = _variants_table(findings, ranked[:_SHOWN], 0)
     blocks: list[Block] = [table]
     if len(ranked) > _SHOWN:
-        rest = _variants(findings, ranked[_SHOWN:_MOST], _SHOWN)
+        rest = _variants_table(findings, ranked[_SHOWN:_MOST], _SHOWN)
         more = f"The next {min(len(ranked), _MOST) - _SHOWN} of {len(ranked):,}"
         blocks.append(Fold(title=more, blocks=[rest]))
     reference = findings.names[findings.reference]
@@ -62,20 +68,20 @@ def variants_part(findings: SweepFindings) -> Section | None:
         f"units. The difference is to {reference}, paired by unit; p is corrected over all variants "
         "(Holm). The best of many is picked by its figure, which flatters it."
     )
-    blocks.append(Paragraph(text=words, kind="note"))
-    blocks += _same(findings)
+    blocks.append(Paragraph.note(words))
+    blocks += _same_teams(findings)
     return Section(id="variants", title="Variants", blocks=blocks)
 
 
-def _variants(findings: SweepFindings, rows: Sequence[VariantRow], before: int) -> Table:
+def _variants_table(findings: SweepFindings, rows: Sequence[VariantRow], before: int) -> TableBlock:
     outcomes = findings.outcomes
-    columns = [Column(title="#"), Column(title="variant", figures=False), Column(title="units")]
-    columns.append(Column(title=label(outcomes[0].name)))
-    columns += [Column(title="difference"), Column(title="p")]
-    columns += [Column(title=label(outcome.name)) for outcome in outcomes[1:]]
-    columns += [Column(title=f"{findings.cost} a run"), Column(title="loops")]
+    columns = TableColumn.numbers("#") + TableColumn.texts("variant") + TableColumn.numbers("units")
+    columns += TableColumn.numbers(label(outcomes[0].name))
+    columns += TableColumn.numbers("difference", "p")
+    columns += TableColumn.numbers(*[label(outcome.name) for outcome in outcomes[1:]])
+    columns += TableColumn.numbers(f"{findings.cost} a run", "loops")
     on_front = {row.point for row in findings.front if row.front}
-    loops = _loops(findings)
+    loops = _loops_by_point(findings)
     cells = []
     for at, row in enumerate(rows):
         cells.append(
@@ -83,27 +89,27 @@ def _variants(findings: SweepFindings, rows: Sequence[VariantRow], before: int) 
                 str(before + at + 1),
                 findings.names[row.point],
                 str(row.mean.n),
-                mean_words(row.mean),
-                "reference" if row.point == findings.reference else difference_words(row.against),
+                mean_text(row.mean),
+                "reference" if row.point == findings.reference else difference_text(row.against),
                 p_value(row.p_adjusted),
-                *[mean_words(outcome.variants[row.point].mean) for outcome in outcomes[1:]],
-                cost_words(findings, _cost(findings, row.point)),
+                *[mean_text(outcome.variants[row.point].mean) for outcome in outcomes[1:]],
+                cost_text(findings, _mean_cost(findings, row.point)),
                 loops.get(row.point, NOTHING),
             ]
         )
     strong = frozenset(at for at, row in enumerate(rows) if row.point in on_front)
     caption = "Set off: on the Pareto front of quality and cost" if strong else ""
-    return Table(columns=columns, rows=cells, strong=strong, caption=caption)
+    return TableBlock(columns=columns, rows=cells, strong=strong, caption=caption)
 
 
-def _cost(findings: SweepFindings, point: int) -> Estimate:
+def _mean_cost(findings: SweepFindings, point: int) -> Estimate:
     if findings.spent is None:
         return Estimate(n=0, value=None)
     return mean_estimate(findings.spent[point])
 
 
-def _loops(findings: SweepFindings) -> dict[int, str]:
-    """Loops a completed run, by point."""
+def _loops_by_point(findings: SweepFindings) -> dict[int, str]:
+    """Count the loops of a completed run, by point."""
     totals: Counter[str] = Counter()
     runs: Counter[str] = Counter()
     for row in findings.tables.rows.values():
@@ -117,8 +123,8 @@ def _loops(findings: SweepFindings) -> dict[int, str]:
     }
 
 
-def _same(findings: SweepFindings) -> list[Block]:
-    """Which variants are the same team."""
+def _same_teams(findings: SweepFindings) -> list[Block]:
+    """List the variants that are the same team."""
     found: dict[str, list[str]] = {}
     for name, team in zip(findings.names, findings.teams, strict=True):
         found.setdefault(team, []).append(name)
@@ -133,14 +139,14 @@ def _same(findings: SweepFindings) -> list[Block]:
 # --- main effects --------------------------------------------------------------------------------
 
 
-def effects_part(findings: SweepFindings) -> Section | None:
-    """Main effects: each level against its reference, other factors held equal."""
-    told = [outcome for outcome in findings.outcomes if outcome.effects]
-    if not told:
+def effects_section(findings: SweepFindings) -> Section | None:
+    """Show main effects: each level against its reference, other factors held equal."""
+    texts = [outcome for outcome in findings.outcomes if outcome.effects]
+    if not texts:
         return None
     blocks: list[Block] = []
-    for at, outcome in enumerate(told):
-        groups = _groups(findings, outcome)
+    for at, outcome in enumerate(texts):
+        groups = _forest_groups(findings, outcome)
         if any(row.value is not None for group in groups for row in group.rows):
             name = f"effects-{at + 1}"
             picture = forest(name, groups, axis=f"difference in {label(outcome.name)}")
@@ -148,13 +154,13 @@ def effects_part(findings: SweepFindings) -> Section | None:
                 f"Main effects on {label(outcome.name)}: each level minus the reference level, other "
                 "factors held equal, with intervals of 95 %. Blue: shown after Holm's correction."
             )
-            blocks.append(Figure(name=name, svg=picture, caption=caption))
+            blocks.append(FigureBlock(name=name, svg=picture, caption=caption))
         blocks.append(_effects_table(findings, outcome))
-    blocks.append(Paragraph(text=_how(findings, told[0]), kind="note"))
+    blocks.append(Paragraph.note(_effects_note(findings, texts[0])))
     return Section(id="effects", title="Main effects", blocks=blocks)
 
 
-def _groups(findings: SweepFindings, outcome: OutcomeFindings) -> list[ForestGroup]:
+def _forest_groups(findings: SweepFindings, outcome: OutcomeFindings) -> list[ForestGroup]:
     groups = []
     for at, axis in enumerate(findings.axes):
         rows = [row for row in outcome.effects if row.factor == at and row.how]
@@ -177,28 +183,26 @@ def _forest_row(labels: Sequence[str], row: MainEffect) -> ForestRow:
     )
 
 
-def _effects_table(findings: SweepFindings, outcome: OutcomeFindings) -> Table:
-    columns = [Column(title=title, figures=False) for title in ("factor", "level")]
-    columns += [Column(title="units"), Column(title=f"mean {label(outcome.name)}")]
-    columns += [
-        Column(title=title) for title in ("difference to the reference", "p", "p corrected")
-    ]
+def _effects_table(findings: SweepFindings, outcome: OutcomeFindings) -> TableBlock:
+    columns = TableColumn.texts("factor", "level")
+    columns += TableColumn.numbers("units", f"mean {label(outcome.name)}")
+    columns += TableColumn.numbers("difference to the reference", "p", "p corrected")
     rows = [
         [
             label(findings.axes[row.factor].name),
             findings.axes[row.factor].labels[row.level],
             str(row.mean.n),
-            mean_words(row.mean),
-            difference_words(row.effect) if row.how else "reference",
+            mean_text(row.mean),
+            difference_text(row.effect) if row.how else "reference",
             p_value(row.effect.p),
             p_value(row.p_adjusted),
         ]
         for row in outcome.effects
     ]
-    return Table(columns=columns, rows=rows)
+    return TableBlock(columns=columns, rows=rows)
 
 
-def _how(findings: SweepFindings, outcome: OutcomeFindings) -> str:
+def _effects_note(findings: SweepFindings, outcome: OutcomeFindings) -> str:
     words = (
         "Means of a level are over its variants within each unit, then over units; their intervals "
         "hold how units differ, those of differences do not. Corrected: Holm over all rows of an "
@@ -217,15 +221,15 @@ def _how(findings: SweepFindings, outcome: OutcomeFindings) -> str:
 # --- the front -----------------------------------------------------------------------------------
 
 
-def front_part(findings: SweepFindings) -> Section | None:
-    """Quality against cost."""
+def front_section(findings: SweepFindings) -> Section | None:
+    """Show quality against cost."""
     main = findings.main
     known = [row for row in findings.front if row.quality.value is not None]
     known = [row for row in known if row.cost.value is not None]
     if main is None or len(known) < 2:
         return None
     ranks = {row.point: at + 1 for at, row in enumerate(main.ranked)}
-    marks = [_mark(row, str(ranks[row.point])) for row in known]
+    marks = [_pareto_mark(row, str(ranks[row.point])) for row in known]
     axes = (per_run(findings), label(main.name))
     side = "Less" if main.lower else "More"
     caption = (
@@ -234,7 +238,7 @@ def front_part(findings: SweepFindings) -> Section | None:
         "are those of the table of variants."
     )
     blocks: list[Block] = [
-        Figure(name="front", svg=pareto_figure("front", marks, axes=axes), caption=caption),
+        FigureBlock(name="front", svg=pareto_figure("front", marks, axes=axes), caption=caption),
         _front_table(findings, known, ranks),
     ]
     if any(row.share is not None for row in known):
@@ -242,49 +246,51 @@ def front_part(findings: SweepFindings) -> Section | None:
             "Held: in which share of 1,000 resamples of the units the variant is on the front. Where "
             "it is low, the place may be owed to chance."
         )
-        blocks.append(Paragraph(text=words, kind="note"))
+        blocks.append(Paragraph.note(words))
     return Section(id="front", title="Quality against cost", blocks=blocks)
 
 
-def _mark(row: FrontRow, name: str) -> ParetoMark:
+def _pareto_mark(row: FrontRow, name: str) -> ParetoMark:
     return ParetoMark(
         label=name,
         cost=row.cost.value or 0.0,
         quality=row.quality.value or 0.0,
-        costs=_ends(row.cost),
-        qualities=_ends(row.quality),
+        costs=_interval_ends(row.cost),
+        qualities=_interval_ends(row.quality),
         front=row.front,
     )
 
 
-def _ends(found: Estimate) -> tuple[float, float] | None:
+def _interval_ends(found: Estimate) -> tuple[float, float] | None:
     return None if found.low is None or found.high is None else (found.low, found.high)
 
 
-def _front_table(findings: SweepFindings, rows: Sequence[FrontRow], ranks: dict[int, int]) -> Table:
+def _front_table(
+    findings: SweepFindings, rows: Sequence[FrontRow], ranks: dict[int, int]
+) -> TableBlock:
     main = findings.main
-    columns = [Column(title="#"), Column(title="on the front", figures=False)]
-    columns += [Column(title=label(main.name) if main else ""), Column(title=per_run(findings))]
-    columns.append(Column(title="held"))
+    columns = TableColumn.numbers("#") + TableColumn.texts("on the front")
+    columns += TableColumn.numbers(label(main.name) if main else "", per_run(findings))
+    columns += TableColumn.numbers("held")
     best = sorted((row for row in rows if row.front), key=lambda row: row.cost.value or 0.0)
     cells = [
         [
             str(ranks[row.point]),
             findings.names[row.point],
-            mean_words(row.quality),
-            cost_words(findings, row.cost),
+            mean_text(row.quality),
+            cost_text(findings, row.cost),
             percent(row.share),
         ]
         for row in best
     ]
-    return Table(columns=columns, rows=cells)
+    return TableBlock(columns=columns, rows=cells)
 
 
 # --- how it went ---------------------------------------------------------------------------------
 
 
-def _outside(tables: Tables) -> Iterator[str]:
-    """Runs of the study that count nowhere."""
+def _outside_text(tables: Tables) -> Iterator[str]:
+    """Describe the runs of the study that are not counted."""
     if others := tables.outside - tables.earlier:
         yield (
             f"{amount(others, 'run')} of the study, of values, units or replicates "
@@ -297,13 +303,13 @@ def _outside(tables: Tables) -> Iterator[str]:
         )
 
 
-def conduct_part(findings: SweepFindings) -> Section:
-    """Runs by how they ended, missing figures, changes of plan."""
-    blocks: list[Block] = [Bullets(items=_statuses(findings))]
-    unfinished = _unfinished(findings)
+def execution_section(findings: SweepFindings) -> Section:
+    """Show runs by status, missing figures, changes of plan."""
+    blocks: list[Block] = [Bullets(items=_status_text(findings))]
+    unfinished = _unfinished_table(findings)
     if unfinished is not None:
         blocks.append(unfinished)
-    blocks += [Paragraph(text=words) for words in _outside(findings.tables)]
+    blocks += [Paragraph(text=words) for words in _outside_text(findings.tables)]
     changes = [
         f"{change.added}, after {amount(change.ended, 'run')} had ended: {change.words or 'nothing of note'}"
         for change in findings.changes
@@ -311,24 +317,22 @@ def conduct_part(findings: SweepFindings) -> Section:
     if changes:
         blocks.append(Paragraph(text="The plan was changed:"))
         blocks.append(Bullets(items=changes))
-    if findings.faults:
-        blocks.append(
-            Paragraph(text=f"Not computed: {'; '.join(findings.faults)}.", kind="warning")
-        )
+    if findings.errors:
+        blocks.append(Paragraph.warning(f"Not computed: {'; '.join(findings.errors)}."))
     return Section(id="conduct", title="How it went", blocks=blocks)
 
 
-def _statuses(findings: SweepFindings) -> list[str]:
+def _status_text(findings: SweepFindings) -> list[str]:
     progress = findings.progress
-    told = [
+    texts = [
         f"{count:,} {'not ended' if status == 'running' else status}"
         for status, count in progress.statuses.items()
     ]
-    return [f"{amount(progress.planned, 'planned run')}: {', '.join(told)}"]
+    return [f"{amount(progress.planned, 'planned run')}: {', '.join(texts)}"]
 
 
-def _unfinished(findings: SweepFindings) -> Table | None:
-    """Variants with runs that did not complete."""
+def _unfinished_table(findings: SweepFindings) -> TableBlock | None:
+    """Show variants with runs that did not complete."""
     counts: dict[str, Counter[str]] = {}
     reasons: dict[str, Counter[str]] = {}
     for row in findings.tables.runs[["arm", "status", "reason"]].itertuples(index=False):
@@ -349,18 +353,18 @@ def _unfinished(findings: SweepFindings) -> Table | None:
     ]
     if not rows:
         return None
-    columns = [Column(title="variant", figures=False), *[Column(title=kind) for kind in kinds]]
-    columns.append(Column(title="reasons", figures=False))
+    columns = TableColumn.texts("variant") + TableColumn.numbers(*kinds)
+    columns += TableColumn.texts("reasons")
     more = f"; {len(rows) - _SHOWN} more have such" if len(rows) > _SHOWN else ""
-    return Table(
+    return TableBlock(
         columns=columns,
         rows=rows[:_SHOWN],
         caption=f"Variants with runs that did not complete{more}",
     )
 
 
-def methods_part(findings: SweepFindings) -> Section:
-    """Methods in words that a paper can take over."""
+def methods_section(findings: SweepFindings) -> Section:
+    """Describe the methods for a paper."""
     plan = findings.plan.normal
     design = plan["design"] if isinstance(plan["design"], str) else next(iter(plan["design"]))
     pairing = (
@@ -390,5 +394,5 @@ def methods_part(findings: SweepFindings) -> Section:
     return Section(
         id="methods",
         title="Methods",
-        blocks=[Paragraph(text=words), Bullets(items=factors), Paragraph(text=frozen, kind="note")],
+        blocks=[Paragraph(text=words), Bullets(items=factors), Paragraph.note(frozen)],
     )

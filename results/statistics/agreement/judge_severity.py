@@ -10,9 +10,9 @@ import numpy as np
 from orglab.results.statistics.agreement.krippendorff import Agreement, Metric, agreement, alpha
 from orglab.results.statistics.data.arrays import Floats, optional
 from orglab.results.statistics.data.cells import Cells
-from orglab.results.statistics.data.dataset import Study
+from orglab.results.statistics.data.dataset import Dataset
 
-__all__ = ["JudgeRow", "Judging", "judging", "metric_of"]
+__all__ = ["JudgeAgreement", "JudgeRow", "judging", "metric_of"]
 
 _METRICS: Mapping[str, Metric] = {
     "binary": "nominal",
@@ -47,7 +47,7 @@ class JudgeRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judging:
+class JudgeAgreement:
     """The judges of one outcome.
 
     Attributes:
@@ -64,20 +64,20 @@ class Judging:
 
 
 def metric_of(scale: str) -> Metric:
-    """The metric of alpha for a declared scale; ``interval`` where none was declared."""
+    """Return the metric of alpha for a declared scale; ``interval`` if none was declared."""
     return _METRICS.get(scale, "interval")
 
 
 def judging(
-    study: Study, cells: Cells, *, seed: int = 0, resamples: int = 1000, level: float = 0.95
-) -> Judging:
-    """Agreement, severity and alpha without each judge (Krippendorff 2011)."""
+    dataset: Dataset, cells: Cells, *, seed: int = 0, resamples: int = 1000, level: float = 0.95
+) -> JudgeAgreement:
+    """Compute agreement, severity and alpha without each judge (Krippendorff 2011)."""
     metric = metric_of(cells.scale)
     arms, units, replicates = cells.axes.shape
     table = cells.values.reshape(-1, len(cells.judges))
     unit = np.tile(np.repeat(np.arange(units), replicates), arms)
-    done = study.completed.reshape(-1)
-    return Judging(
+    done = dataset.completed.reshape(-1)
+    return JudgeAgreement(
         outcome=cells.outcome,
         agreement=agreement(
             table, metric, groups=unit, seed=seed, resamples=resamples, level=level
@@ -87,12 +87,13 @@ def judging(
             for arm in cells.axes.arms
         },
         judges=tuple(
-            _judge(name, table, at, int(done.sum()), metric) for at, name in enumerate(cells.judges)
+            _judge_row(name, table, at, int(done.sum()), metric)
+            for at, name in enumerate(cells.judges)
         ),
     )
 
 
-def _judge(name: str, table: Floats, at: int, runs: int, metric: Metric) -> JudgeRow:
+def _judge_row(name: str, table: Floats, at: int, runs: int, metric: Metric) -> JudgeRow:
     own = table[:, at]
     rated = np.isfinite(own)
     count = np.isfinite(table).sum(axis=1)

@@ -56,7 +56,7 @@ class _Ratings(NamedTuple):
 
 
 def alpha(ratings: Floats, metric: Metric) -> float | None:
-    """Krippendorff's alpha (Krippendorff 2011), with gaps.
+    """Compute Krippendorff's alpha (Krippendorff 2011), with missing ratings.
 
     alpha = 1 - D_o / D_e, the observed and the expected disagreement over all pairs of ratings of
     items that have two or more.
@@ -84,7 +84,7 @@ def agreement(
     resamples: int = 1000,
     level: float = 0.95,
 ) -> Agreement:
-    """Alpha with a percentile bootstrap interval, and raw agreement.
+    """Compute alpha with a percentile bootstrap interval, and raw agreement.
 
     Args:
         ratings: Items in rows, judges in columns; NaN = not rated.
@@ -110,7 +110,7 @@ def agreement(
         alpha=value,
         low=bounds[0],
         high=bounds[1],
-        raw=_raw(found),
+        raw=_raw_agreement(found),
         items=len(found.sizes),
         left_out=int((np.isfinite(ratings).sum(axis=1) == 1).sum()),
         ratings=len(found.item),
@@ -140,7 +140,7 @@ def _why(found: _Ratings) -> str:
 
 
 def _alpha(found: _Ratings, weights: Floats, metric: Metric) -> float | None:
-    """Alpha with each item counted ``weights`` times."""
+    """Compute alpha with each item counted ``weights`` times."""
     counts = _sums(found.value, weights[found.item], len(found.distinct))
     total = float(counts.sum())
     if total < 2 or int((counts > 0).sum()) < 2:
@@ -159,20 +159,20 @@ all ratings."""
 
 
 def _nominal(found: _Ratings, weights: Floats, counts: Floats) -> tuple[float, float]:
-    equal = _same(found)
+    equal = _equal_pairs(found)
     within = (found.sizes**2 - equal) / (found.sizes - 1)
     return float(weights @ within), float(counts.sum() ** 2 - (counts**2).sum())
 
 
-def _same(found: _Ratings) -> Floats:
-    """Ordered pairs of equal ratings by item, each rating with itself among them."""
+def _equal_pairs(found: _Ratings) -> Floats:
+    """Count ordered pairs of equal ratings by item, each rating with itself among them."""
     both = found.item * len(found.distinct) + found.value
     cells, times = np.unique(both, return_counts=True)
     return _sums(cells // len(found.distinct), times.astype(np.float64) ** 2)
 
 
 def _squared(found: _Ratings, weights: Floats, counts: Floats, at: Floats) -> tuple[float, float]:
-    """Squared distances of the positions ``at`` of the distinct values."""
+    """Sum the squared distances of the positions ``at`` of the distinct values."""
     at = at - float(at @ counts) / float(counts.sum())  # centred: no cancellation in the sums
     x = at[found.value]
     sums, squares = _sums(found.item, x), _sums(found.item, x * x)
@@ -209,17 +209,17 @@ _DISAGREEMENTS: Mapping[Metric, Disagreement] = {
 }
 
 
-def _raw(found: _Ratings) -> float | None:
+def _raw_agreement(found: _Ratings) -> float | None:
     if not len(found.sizes):
         return None
     pairs = float((found.sizes * (found.sizes - 1)).sum())
-    return float((_same(found) - found.sizes).sum()) / pairs
+    return float((_equal_pairs(found) - found.sizes).sum()) / pairs
 
 
 def _bootstrap(
     found: _Ratings, groups: Counts, metric: Metric, draw: tuple[int, int], level: float
 ) -> tuple[float | None, float | None]:
-    """Percentiles of alpha over resamples of whole groups; undefined resamples are left out."""
+    """Return percentiles of alpha over resamples of whole groups, without undefined resamples."""
     names, group = np.unique(groups, return_inverse=True)
     if len(names) < 2:
         return None, None

@@ -19,7 +19,7 @@ ROUNDING = 1e-12
 
 
 def as_floats(values: Values) -> Floats:
-    """``values`` as a one-dimensional array.
+    """Return ``values`` as a one-dimensional array.
 
     Raises:
         ValueError: One of them is missing or infinite: those are taken out, and counted, before.
@@ -31,12 +31,12 @@ def as_floats(values: Values) -> Floats:
 
 
 def largest(*arrays: Floats) -> float:
-    """The largest absolute value; 0 for nothing."""
+    """Return the largest absolute value; 0 for nothing."""
     return max((float(np.abs(array).max()) for array in arrays if array.size), default=0.0)
 
 
 def standard_deviation(values: Floats, scale: float) -> float:
-    """Standard deviation (n - 1); 0 where it is rounding beside ``scale`` (sd <= 1e-12 scale).
+    """Return the standard deviation (n - 1); 0 if it is rounding beside ``scale`` (sd <= 1e-12 scale).
 
     Args:
         values: At least two.
@@ -51,7 +51,7 @@ def standard_deviation(values: Floats, scale: float) -> float:
 
 
 def optional(value: SupportsFloat | None) -> float | None:
-    """``value`` as a float; None where it is missing, infinite or not a number."""
+    """Return ``value`` as a float; None if it is missing, infinite or not a number."""
     if value is None:
         return None
     number = float(value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orglab.results.statistics.data.arrays import optional
-from orglab.results.statistics.data.dataset import Study
+from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.effects import COMPUTE
 from orglab.results.statistics.plan import Contrast
 
@@ -74,10 +74,10 @@ class ComputeContrast:
     relative: float | None
 
 
-def attrition(study: Study) -> list[Attrition]:
-    """The runs of each arm by how they ended."""
+def attrition(dataset: Dataset) -> list[Attrition]:
+    """Count the runs of each arm by status."""
     rows = []
-    for arm, states in zip(study.axes.arms, study.state, strict=True):
+    for arm, states in zip(dataset.axes.arms, dataset.state, strict=True):
         texts, counts = np.unique(states.reshape(-1).astype(str), return_counts=True)
         found = dict(zip(texts.tolist(), counts.tolist(), strict=True))
         completed = found.pop("", 0)
@@ -88,14 +88,14 @@ def attrition(study: Study) -> list[Attrition]:
     return rows
 
 
-def compute(study: Study) -> list[ComputeRow]:
-    """Tokens, dollars, seconds and loops of the completed runs of each arm."""
+def compute(dataset: Dataset) -> list[ComputeRow]:
+    """Average tokens, dollars, seconds and loops of the completed runs of each arm."""
     rows = []
-    for name in (name for name in COMPUTE if study.has(name)):
-        for arm in study.axes.arms:
-            values = study.cells(name).judges_averaged().of(arm)
+    for name in (name for name in COMPUTE if dataset.has(name)):
+        for arm in dataset.axes.arms:
+            values = dataset.cells(name).judges_averaged().of(arm)
             known = values[np.isfinite(values)]
-            done = int(study.completed[study.axes.arms.index(arm)].sum())
+            done = int(dataset.completed[dataset.axes.arms.index(arm)].sum())
             rows.append(
                 ComputeRow(
                     column=name,
@@ -109,18 +109,18 @@ def compute(study: Study) -> list[ComputeRow]:
     return rows
 
 
-def compute_contrasts(study: Study, contrasts: tuple[Contrast, ...]) -> list[ComputeContrast]:
-    """How much more each arm used than its reference."""
+def compute_contrasts(dataset: Dataset, contrasts: tuple[Contrast, ...]) -> list[ComputeContrast]:
+    """Compare the compute of each arm with its reference."""
     return [
-        _contrast(study, name, contrast)
+        _contrast(dataset, name, contrast)
         for name in COMPUTE
-        if study.has(name)
+        if dataset.has(name)
         for contrast in contrasts
     ]
 
 
-def _contrast(study: Study, name: str, contrast: Contrast) -> ComputeContrast:
-    cells = study.cells(name).judges_averaged()
+def _contrast(dataset: Dataset, name: str, contrast: Contrast) -> ComputeContrast:
+    cells = dataset.cells(name).judges_averaged()
     one, other = cells.of(contrast.arm), cells.of(contrast.reference)
     both = np.isfinite(one) & np.isfinite(other)
     n = int(both.sum())

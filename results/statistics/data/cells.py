@@ -56,7 +56,7 @@ class Cells:
         return self.judges != ("",)
 
     def of(self, arm: str) -> Floats:
-        """Its values under one arm: by unit, replicate and judge.
+        """Return the values under one arm: by unit, replicate and judge.
 
         Raises:
             PlanError: There is no such arm.
@@ -66,13 +66,13 @@ class Cells:
         return np.asarray(self.values[self.axes.arms.index(arm)])
 
     def without_judge(self, judge: str) -> Cells:
-        """The same without one judge."""
+        """Return the cells without one judge."""
         at = self.judges.index(judge)
         left = tuple(name for name in self.judges if name != judge)
         return replace(self, judges=left, values=np.delete(self.values, at, axis=3))
 
     def judges_averaged(self) -> Cells:
-        """The same with the mean over the judges who gave a value."""
+        """Return the cells with the mean over the judges who gave a value."""
         if not self.judged:
             return self
         values = _mean_last(self.values, np.isfinite(self.values))[..., None]
@@ -80,14 +80,14 @@ class Cells:
 
 
 def _mean_last(values: Floats, used: Flags) -> Floats:
-    """Mean of the used values along the last axis; NaN where none is used."""
+    """Return the mean of the used values along the last axis; NaN if none is used."""
     counts = used.sum(axis=-1)
     sums = np.where(used, values, 0.0).sum(axis=-1)
     return np.asarray(sums / np.where(counts > 0, counts, np.nan))
 
 
 def unit_means(values: Floats, used: Flags | None = None) -> Floats:
-    """One value a unit: the mean over judges within each replicate, then over replicates.
+    """Return one value a unit: the mean over judges within each replicate, then over replicates.
 
     Args:
         values: By unit, replicate and judge; NaN = missing.
@@ -102,7 +102,7 @@ def unit_means(values: Floats, used: Flags | None = None) -> Floats:
 
 
 def composite(name: str, parts: list[Cells]) -> Cells:
-    """The mean of other outcomes; a missing part makes it missing.
+    """Return the mean of other outcomes; a missing part makes it missing.
 
     It is made verdict by verdict where all parts have the same judges; else of the parts' means over
     judges.

@@ -17,14 +17,14 @@ from orglab.results.statistics.data.cells import Axes, Cells, composite
 from orglab.results.statistics.data.tidy import codes, read_runs, read_scores
 from orglab.results.statistics.errors import DatasetError, PlanError
 
-__all__ = ["Study", "study_of"]
+__all__ = ["Dataset", "dataset_of"]
 
 Texts: TypeAlias = npt.NDArray[np.object_]
 Key: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Study:
+class Dataset:
     """What the analysis reads.
 
     Attributes:
@@ -51,7 +51,7 @@ class Study:
         return np.asarray(self.state == "", dtype=np.bool_)
 
     def cells(self, name: str) -> Cells:
-        """The cells of an outcome, or of a numeric column of the runs (``loops``, ``words``).
+        """Return the cells of an outcome, or of a numeric column of the runs (``loops``, ``words``).
 
         Raises:
             PlanError: There is neither.
@@ -59,14 +59,14 @@ class Study:
         if name in self.outcomes:
             return self.outcomes[name]
         if name not in self._columns:
-            self._columns[name] = self._column(name)
+            self._columns[name] = self._column_cells(name)
         return self._columns[name]
 
     def has(self, name: str) -> bool:
-        """There is an outcome or a column of the runs of this name."""
+        """Check whether an outcome or a column of the runs has this name."""
         return name in self.outcomes or name in self.runs.columns
 
-    def _column(self, name: str) -> Cells:
+    def _column_cells(self, name: str) -> Cells:
         if name not in self.runs.columns:
             known = ", ".join([*self.outcomes, *self.runs.columns])
             raise PlanError(
@@ -80,7 +80,7 @@ class Study:
         return Cells(outcome=name, axes=self.axes, judges=("",), values=values)
 
     def rows(self, arm: str) -> list[dict[str, Any]]:
-        """The completed runs of an arm as mappings, unit means of the outcomes among the columns."""
+        """Return the completed runs of an arm as mappings, unit means of the outcomes among the columns."""
         own = self.runs[(self.runs["arm"] == arm) & (self.runs["status"] == "completed")]
         found = own.to_dict("records")
         units = {unit: at for at, unit in enumerate(self.axes.units)}
@@ -105,12 +105,12 @@ def _known(value: JSON) -> JSON:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def study_of(
+def dataset_of(
     scores: pd.DataFrame,
     runs: pd.DataFrame | None = None,
     composites: Mapping[str, Sequence[str]] | None = None,
-) -> Study:
-    """Reads the tables of a study.
+) -> Dataset:
+    """Build a dataset from the tables of a study.
 
     Args:
         scores: One row a value: ``arm unit outcome value`` and, where there are any, ``replicate
@@ -130,12 +130,12 @@ def study_of(
     outcomes = {
         str(name): _cells(str(name), rows, axes, state) for name, rows in table.groupby("outcome")
     }
-    return Study(
+    return Dataset(
         axes=axes,
         outcomes=_with_composites(outcomes, composites or {}),
         runs=made,
         state=state,
-        reasons=_reasons(table),
+        reasons=_missing_reasons(table),
         duplicates=duplicates,
     )
 
@@ -177,7 +177,7 @@ def _cells(name: str, rows: pd.DataFrame, axes: Axes, state: Texts) -> Cells:
     return Cells(outcome=name, axes=axes, judges=tuple(judges), values=values, scale=scale)
 
 
-def _reasons(table: pd.DataFrame) -> dict[Key, str]:
+def _missing_reasons(table: pd.DataFrame) -> dict[Key, str]:
     missing = table[table["value"].isna() & (table["reason"] != "")]
     keys = zip(missing["outcome"], missing["arm"], missing["unit"], strict=True)
     return dict(zip(list(keys)[::-1], missing["reason"].tolist()[::-1], strict=True))

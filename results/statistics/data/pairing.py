@@ -9,13 +9,13 @@ import numpy as np
 
 from orglab.results.statistics.data.arrays import Flags, Floats
 from orglab.results.statistics.data.cells import Cells, unit_means
-from orglab.results.statistics.data.dataset import Study
+from orglab.results.statistics.data.dataset import Dataset
 
-__all__ = ["Missing", "Pairs", "missing", "pair"]
+__all__ = ["Missing", "PairedUnits", "missing", "pair"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pairs:
+class PairedUnits:
     """The units that have a value under both arms.
 
     Attributes:
@@ -32,8 +32,8 @@ class Pairs:
     unmatched: int
 
 
-def pair(cells: Cells, arm: str, reference: str, keep: Flags | None = None) -> Pairs:
-    """Pairs two arms by unit, replicate and judge, and averages within units.
+def pair(cells: Cells, arm: str, reference: str, keep: Flags | None = None) -> PairedUnits:
+    """Pair two arms by unit, replicate and judge, and average within units.
 
     A difference is made of like with like: where a judge or a replicate is missing under one arm it
     is left out under the other too, so that a severe judge's gap does not look like an effect.
@@ -51,7 +51,7 @@ def pair(cells: Cells, arm: str, reference: str, keep: Flags | None = None) -> P
     first, second = unit_means(one, both), unit_means(other, both)
     have = np.isfinite(first)
     alone = (np.isfinite(one) ^ np.isfinite(other))[have]
-    return Pairs(
+    return PairedUnits(
         units=tuple(
             unit for unit, is_there in zip(cells.axes.units, have, strict=True) if is_there
         ),
@@ -80,28 +80,28 @@ class Missing:
     cells: int
 
 
-def missing(study: Study, cells: Cells, arm: str) -> Missing:
-    """Which units have no value of an outcome under an arm, and why."""
-    at = study.axes.arms.index(arm)
+def missing(dataset: Dataset, cells: Cells, arm: str) -> Missing:
+    """Find the units without a value of an outcome under an arm, and why."""
+    at = dataset.axes.arms.index(arm)
     found = np.isfinite(cells.of(arm))
     has_value = np.asarray(found.any(axis=(1, 2)))
-    gaps = [study.axes.units[gap] for gap in np.flatnonzero(~has_value)]
+    gaps = [dataset.axes.units[gap] for gap in np.flatnonzero(~has_value)]
     why: dict[str, int] = {}
     for unit in gaps:
-        reason = _why(study, cells.outcome, at, unit)
+        reason = _why_missing(dataset, cells.outcome, at, unit)
         why[reason] = why.get(reason, 0) + 1
-    expected = study.completed[at][..., None] & has_value[:, None, None]
+    expected = dataset.completed[at][..., None] & has_value[:, None, None]
     return Missing(
         units=tuple(gaps),
-        planned=len(study.axes.units),
-        rate=len(gaps) / max(len(study.axes.units), 1),
+        planned=len(dataset.axes.units),
+        rate=len(gaps) / max(len(dataset.axes.units), 1),
         why=dict(sorted(why.items(), key=lambda item: (-item[1], item[0]))),
         cells=int((np.broadcast_to(expected, found.shape) & ~found).sum()),
     )
 
 
-def _why(study: Study, outcome: str, arm: int, unit: str) -> str:
-    states = study.state[arm, study.axes.units.index(unit)].tolist()
+def _why_missing(dataset: Dataset, outcome: str, arm: int, unit: str) -> str:
+    states = dataset.state[arm, dataset.axes.units.index(unit)].tolist()
     if "" not in states:
         return str(next((state for state in states if state != "not run"), "not run"))
-    return study.reasons.get((outcome, study.axes.arms[arm], unit), "no score")
+    return dataset.reasons.get((outcome, dataset.axes.arms[arm], unit), "no score")

@@ -26,27 +26,31 @@ Codes: TypeAlias = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray
 
 
 def read_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """The scores with all columns of ``SCORE_COLUMNS``, and how many repeated rows were dropped.
+    """Return the scores with all columns of ``SCORE_COLUMNS``, and the number of repeated rows dropped.
 
     A value that is not finite is missing. A row written twice is dropped once its value agrees.
 
     Raises:
         DatasetError: A column is missing; a value is no number; a cell has two different values.
     """
-    _need(scores, ("arm", "unit", "outcome", "value"), "scores")
+    _check_columns(scores, ("arm", "unit", "outcome", "value"), "scores")
     table = pd.DataFrame(
-        {name: _texts(scores, name) for name in SCORE_COLUMNS if name not in ("replicate", "value")}
+        {
+            name: _text_values(scores, name)
+            for name in SCORE_COLUMNS
+            if name not in ("replicate", "value")
+        }
     )
-    table["replicate"] = _integers(scores)
-    table["value"] = _numbers(scores["value"])
+    table["replicate"] = _replicate_numbers(scores)
+    table["value"] = _number_values(scores["value"])
     kept = table.drop_duplicates([*_CELL, "value"])
     twice = kept[kept.duplicated(_CELL, keep=False)]
     if len(twice):
-        raise DatasetError(f"written twice with different values: {_cell(twice)}")
+        raise DatasetError(f"written twice with different values: {_repeated_cell(twice)}")
     return kept[list(SCORE_COLUMNS)].reset_index(drop=True), len(table) - len(kept)
 
 
-def _cell(rows: pd.DataFrame) -> str:
+def _repeated_cell(rows: pd.DataFrame) -> str:
     first = rows.iloc[0]
     same = rows[(rows[_CELL] == first[_CELL]).all(axis=1)]
     place = ", ".join(f"{name} {first[name]}" for name in _CELL if first[name] != "")
@@ -54,7 +58,7 @@ def _cell(rows: pd.DataFrame) -> str:
 
 
 def read_runs(runs: pd.DataFrame | None, scores: pd.DataFrame) -> pd.DataFrame:
-    """The runs with all columns of ``RUN_COLUMNS``; made from the scores where there are none.
+    """Return the runs with all columns of ``RUN_COLUMNS``, made from the scores if there are none.
 
     Raises:
         DatasetError: A column is missing, or a run has two rows.
@@ -62,13 +66,13 @@ def read_runs(runs: pd.DataFrame | None, scores: pd.DataFrame) -> pd.DataFrame:
     if runs is None:
         made = scores[_RUN].drop_duplicates().reset_index(drop=True)
         return made.assign(status="completed", reason="")
-    _need(runs, ("arm", "unit"), "runs")
+    _check_columns(runs, ("arm", "unit"), "runs")
     table = runs.reset_index(drop=True).copy()
     for name in ("arm", "unit", "reason"):
-        table[name] = _texts(table, name)
-    table["replicate"] = _integers(table)
-    table["status"] = _texts(table, "status") if "status" in table.columns else "completed"
-    table = table.drop_duplicates() if _plain(table) else table
+        table[name] = _text_values(table, name)
+    table["replicate"] = _replicate_numbers(table)
+    table["status"] = _text_values(table, "status") if "status" in table.columns else "completed"
+    table = table.drop_duplicates() if _is_hashable(table) else table
     twice = table[table.duplicated(_RUN, keep=False)]
     if len(twice):
         row = twice.iloc[0]
@@ -78,8 +82,8 @@ def read_runs(runs: pd.DataFrame | None, scores: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _plain(table: pd.DataFrame) -> bool:
-    """No column holds lists or mappings, which cannot be compared by hash."""
+def _is_hashable(table: pd.DataFrame) -> bool:
+    """Check that no column holds lists or mappings, which cannot be compared by hash."""
     return not any(
         isinstance(value, list | dict)
         for name in table.columns
@@ -89,7 +93,7 @@ def _plain(table: pd.DataFrame) -> bool:
 
 
 def codes(table: pd.DataFrame, axes: Axes) -> Codes:
-    """Where each row lies on the axes."""
+    """Return the position of each row on the axes."""
     found = []
     for name, axis in zip(_RUN, (axes.arms, axes.units, axes.replicates), strict=True):
         where = {value: at for at, value in enumerate(axis)}
@@ -97,20 +101,20 @@ def codes(table: pd.DataFrame, axes: Axes) -> Codes:
     return found[0], found[1], found[2]
 
 
-def _need(table: pd.DataFrame, names: tuple[str, ...], what: str) -> None:
+def _check_columns(table: pd.DataFrame, names: tuple[str, ...], what: str) -> None:
     absent = [name for name in names if name not in table.columns]
     if absent:
         raise DatasetError(f"the {what} have no column {', '.join(absent)}")
 
 
-def _texts(table: pd.DataFrame, name: str) -> list[str]:
+def _text_values(table: pd.DataFrame, name: str) -> list[str]:
     if name not in table.columns:
         return [""] * len(table)
     column = table[name]
     return ["" if gap else str(value) for value, gap in zip(column, column.isna(), strict=True)]
 
 
-def _integers(table: pd.DataFrame) -> list[int]:
+def _replicate_numbers(table: pd.DataFrame) -> list[int]:
     if "replicate" not in table.columns:
         return [0] * len(table)
     if table["replicate"].isna().any():
@@ -118,7 +122,7 @@ def _integers(table: pd.DataFrame) -> list[int]:
     return [int(value) for value in table["replicate"]]
 
 
-def _numbers(column: pd.Series) -> npt.NDArray[np.float64]:
+def _number_values(column: pd.Series) -> npt.NDArray[np.float64]:
     try:
         values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from orglab.results.statistics.data.arrays import Floats, largest
 from orglab.results.statistics.data.cells import Cells, unit_means
-from orglab.results.statistics.data.dataset import Study
+from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.models.regression import Fit, least_squares
 from orglab.results.statistics.plan import DosePlan
 
@@ -54,7 +54,7 @@ class Dose:
 
 
 def spearman(first: Floats, second: Floats) -> RankCorrelation:
-    """Spearman's rank correlation, p from t (Spearman 1904)."""
+    """Compute Spearman's rank correlation, p from t (Spearman 1904)."""
     n = len(first)
     if n < 3:
         return RankCorrelation(n=n, rho=None, p=None, why=f"{n} units are too few")
@@ -67,17 +67,17 @@ def spearman(first: Floats, second: Floats) -> RankCorrelation:
     return RankCorrelation(n=n, rho=float(found.statistic), p=float(found.pvalue))
 
 
-def dose_response(study: Study, plan: DosePlan, level: float = 0.95) -> Dose:
-    """Spearman, and least squares with classical and with clustered errors.
+def dose_response(dataset: Dataset, plan: DosePlan, level: float = 0.95) -> Dose:
+    """Compute Spearman's correlation, and least squares with classical and clustered errors.
 
     Raises:
         PlanError: An outcome, column or arm does not exist.
     """
     names = (plan.dose, *plan.covariates)
-    sources = [study.cells(name) for name in (plan.outcome, *names)]
+    sources = [dataset.cells(name) for name in (plan.outcome, *names)]
     means = np.column_stack([unit_means(cells.of(plan.within)) for cells in sources])
     units = means[np.isfinite(means).all(axis=1)]
-    runs, clusters = _runs(sources, plan.within)
+    runs, clusters = _complete_runs(sources, plan.within)
     return Dose(
         outcome=plan.outcome,
         dose=plan.dose,
@@ -91,7 +91,7 @@ def dose_response(study: Study, plan: DosePlan, level: float = 0.95) -> Dose:
     )
 
 
-def _runs(
+def _complete_runs(
     sources: list[Cells], arm: str
 ) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.intp]]]:
     columns = [cells.judges_averaged().of(arm)[..., 0] for cells in sources]

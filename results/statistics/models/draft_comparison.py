@@ -9,7 +9,7 @@ import pandas as pd
 
 from orglab.results.statistics.data.arrays import Floats, optional
 from orglab.results.statistics.data.cells import unit_means
-from orglab.results.statistics.data.dataset import Study, study_of
+from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.errors import DatasetError
 from orglab.results.statistics.plan import DraftsPlan
 from orglab.results.statistics.tests.paired import PairedTest, Wins, differences, paired_t, wins
@@ -61,9 +61,9 @@ class DraftRow:
 
 
 def draft_rows(
-    study: Study, drafts: pd.DataFrame, plan: DraftsPlan, level: float = 0.95
+    dataset: Dataset, drafts: pd.DataFrame, plan: DraftsPlan, level: float = 0.95
 ) -> list[DraftRow]:
-    """Compares drafts within units; only runs that completed count.
+    """Compare drafts within units; only runs that completed count.
 
     A run with one draft only is in no ``second`` row: those are the runs in which the role revised.
 
@@ -77,24 +77,24 @@ def draft_rows(
     own = drafts[drafts["role"] == plan.role]
     rows: list[DraftRow] = []
     for measure in plan.measures:
-        for arm in study.axes.arms:
-            first, second = (_means(study, own, arm, measure, visit) for visit in (1, 2))
-            rows += _second(plan.role, measure, arm, (first, second), level)
+        for arm in dataset.axes.arms:
+            first, second = (_means(dataset, own, arm, measure, visit) for visit in (1, 2))
+            rows += _second_draft_rows(plan.role, measure, arm, (first, second), level)
             if plan.against is not None and arm != plan.against and np.isfinite(first).any():
-                report = unit_means(study.cells(measure).of(plan.against))
+                report = unit_means(dataset.cells(measure).of(plan.against))
                 name = f"first - report of {plan.against}"
-                rows.append(_compared(plan.role, measure, arm, name, (first, report), level))
+                rows.append(_comparison_row(plan.role, measure, arm, name, (first, report), level))
     return rows
 
 
-def _second(
+def _second_draft_rows(
     role: str, measure: str, arm: str, drafts: tuple[Floats, Floats], level: float
 ) -> list[DraftRow]:
     first, second = drafts
     if not np.isfinite(second).any():
         return []
     if np.isfinite(first).any():
-        return [_compared(role, measure, arm, "second - first", (second, first), level)]
+        return [_comparison_row(role, measure, arm, "second - first", (second, first), level)]
     return [
         DraftRow(
             role=role, measure=measure, arm=arm, comparison="second draft",
@@ -104,7 +104,7 @@ def _second(
     ]  # fmt: skip
 
 
-def _compared(
+def _comparison_row(
     role: str, measure: str, arm: str, name: str, values: tuple[Floats, Floats], level: float
 ) -> DraftRow:
     both = np.isfinite(values[0]) & np.isfinite(values[1])
@@ -122,19 +122,19 @@ def _compared(
     )
 
 
-def _means(study: Study, drafts: pd.DataFrame, arm: str, measure: str, visit: int) -> Floats:
-    """Unit means of a measure of one draft, over the replicates that completed."""
+def _means(dataset: Dataset, drafts: pd.DataFrame, arm: str, measure: str, visit: int) -> Floats:
+    """Return unit means of a measure of one draft, over the replicates that completed."""
     chosen = drafts[
         (drafts["arm"] == arm) & (drafts["measure"] == measure) & (drafts["visit"] == visit)
     ]
-    found = np.full(len(study.axes.units), np.nan)
+    found = np.full(len(dataset.axes.units), np.nan)
     if not len(chosen):
         return found
     scores = chosen.assign(outcome=measure).drop(columns=["judge", "scale"], errors="ignore")
-    runs = study.runs[["arm", "unit", "replicate", "status", "reason"]]
-    made = study_of(scores, runs)
+    runs = dataset.runs[["arm", "unit", "replicate", "status", "reason"]]
+    made = dataset_of(scores, runs)
     means = unit_means(made.cells(measure).of(arm))
-    place = {unit: at for at, unit in enumerate(study.axes.units)}
+    place = {unit: at for at, unit in enumerate(dataset.axes.units)}
     for unit, value in zip(made.axes.units, means.tolist(), strict=True):
         if unit in place:
             found[place[unit]] = value

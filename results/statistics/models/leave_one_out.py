@@ -60,31 +60,32 @@ class LeaveOneOut:
 
 
 def without_each_judge(cells: Cells, arm: str, reference: str, alpha: float = 0.05) -> LeaveOneOut:
-    """The paired effect without each judge."""
-    full = _row("", _test(cells, arm, reference))
+    """Compute the paired effect without each judge."""
+    full = _left_out_row("", _paired_test(cells, arm, reference))
     if len(cells.judges) < 2:
         why = "one judge only" if cells.judged else "no judge gives this outcome"
-        return _summed(cells, arm, reference, "judge", full, (), alpha, why)
+        return _summary(cells, arm, reference, "judge", full, (), alpha, why)
     rows = tuple(
-        _row(judge, _test(cells.without_judge(judge), arm, reference)) for judge in cells.judges
+        _left_out_row(judge, _paired_test(cells.without_judge(judge), arm, reference))
+        for judge in cells.judges
     )
-    return _summed(cells, arm, reference, "judge", full, rows, alpha, "")
+    return _summary(cells, arm, reference, "judge", full, rows, alpha, "")
 
 
 def without_each_unit(cells: Cells, arm: str, reference: str, alpha: float = 0.05) -> LeaveOneOut:
-    """The paired effect without each unit."""
+    """Compute the paired effect without each unit."""
     pairs = pair(cells, arm, reference)
-    full = _row("", paired_t(pairs.first, pairs.second))
+    full = _left_out_row("", paired_t(pairs.first, pairs.second))
     if len(pairs.units) < 3:
         why = "fewer than three pairs"
-        return _summed(cells, arm, reference, "unit", full, (), alpha, why)
+        return _summary(cells, arm, reference, "unit", full, (), alpha, why)
     d = pairs.first - pairs.second
     rows = _jackknife(pairs.units, d, largest(pairs.first, pairs.second))
-    return _summed(cells, arm, reference, "unit", full, rows, alpha, "")
+    return _summary(cells, arm, reference, "unit", full, rows, alpha, "")
 
 
 def _jackknife(units: Sequence[str], d: Floats, scale: float) -> tuple[LeftOut, ...]:
-    """Means and deviations without each, from the sums of all: linear in the number of units."""
+    """Compute means and deviations without each unit from the sums of all, in linear time."""
     n = len(d) - 1
     centred = d - d.mean()
     means = -centred / n
@@ -104,16 +105,16 @@ def _jackknife(units: Sequence[str], d: Floats, scale: float) -> tuple[LeftOut, 
     return tuple(rows)
 
 
-def _test(cells: Cells, arm: str, reference: str) -> PairedTest:
+def _paired_test(cells: Cells, arm: str, reference: str) -> PairedTest:
     pairs = pair(cells, arm, reference)
     return paired_t(pairs.first, pairs.second)
 
 
-def _row(name: str, test: PairedTest) -> LeftOut:
+def _left_out_row(name: str, test: PairedTest) -> LeftOut:
     return LeftOut(left_out=name, n=test.n, difference=test.difference, d_z=test.d_z, p=test.p)
 
 
-def _summed(
+def _summary(
     cells: Cells,
     arm: str,
     reference: str,

@@ -42,18 +42,18 @@ class AlikeMixedLM(MixedLM):  # type: ignore[misc]  # statsmodels has no types
     """``MixedLM`` with variance components alone; its fits are the same."""
 
     def get_fe_params(self, cov_re: Floats, vcomp: Floats, tol: float = 1e-10) -> Fitted:
-        """The fixed effects at given variances; see ``MixedLM.get_fe_params``."""
+        """Return the fixed effects at given variances; see ``MixedLM.get_fe_params``."""
         return super().get_fe_params(cov_re, np.maximum(vcomp, _LEAST), tol)
 
     def hessian(self, params: Packed) -> Fitted:
-        """The second derivatives; see ``MixedLM.hessian``."""
+        """Return the second derivatives; see ``MixedLM.hessian``."""
         if isinstance(params, MixedLMParams):
             params = params.copy()
             params.vcomp = np.maximum(params.vcomp, _LEAST)
         return super().hessian(params)
 
     def loglike(self, params: Packed, profile_fe: bool = True) -> float:
-        """The profile log-likelihood (REML or ML); see ``MixedLM.loglike``."""
+        """Return the profile log-likelihood (REML or ML); see ``MixedLM.loglike``."""
         if not profile_fe or self.k_re or self.fe_pen is not None:
             return float(super().loglike(params, profile_fe))
         if not isinstance(params, MixedLMParams):
@@ -85,7 +85,7 @@ class AlikeMixedLM(MixedLM):  # type: ignore[misc]  # statsmodels has no types
         return float(found - np.linalg.slogdet(xvx)[1] / 2 if self.reml else found)
 
     def _designs(self) -> list[_Pattern]:
-        """The different designs of the groups; found once."""
+        """Return the different designs of the groups, found once."""
         if not hasattr(self, "_patterns"):
             # Residuals in place of the outcome: the same likelihood, and no small difference of
             # large sums.

@@ -67,7 +67,7 @@ class Design:
     cells: Codes
 
     def pairs(self, factor: int, level: int, reference: int) -> list[tuple[int, int]]:
-        """Points of a level and of the reference that are alike in all other factors.
+        """List points of a level and of the reference that are alike in all other factors.
 
         Points that are the same team are left out: there the factor changes nothing.
         """
@@ -75,7 +75,7 @@ class Design:
         return [(one, other) for one, other in alike if self.cells[one] != self.cells[other]]
 
     def alike(self, factor: int, level: int, reference: int) -> list[tuple[int, int]]:
-        """The same, points of one team among them."""
+        """List the same, points of one team among them."""
         others = [at for at in range(self.codes.shape[1]) if at != factor]
         there = {
             tuple(self.codes[point, others].tolist()): point
@@ -90,7 +90,7 @@ class Design:
 
 
 def mean_estimate(values: Floats, level: float = 0.95) -> Estimate:
-    """The mean of one value a unit, with its t-interval; missing units (NaN) are left out."""
+    """Estimate the mean of one value a unit, with its t-interval; missing units (NaN) are left out."""
     known = values[np.isfinite(values)]
     n = len(known)
     if n < 2:
@@ -106,7 +106,7 @@ def mean_estimate(values: Floats, level: float = 0.95) -> Estimate:
 
 
 def difference(first: Floats, second: Floats, level: float = 0.95) -> Estimate:
-    """The mean of paired differences, ``first`` minus ``second``, over units that have both."""
+    """Estimate the mean of paired differences, ``first`` minus ``second``, over units that have both."""
     both = np.isfinite(first) & np.isfinite(second)
     found = paired_t(first[both], second[both], level)
     return Estimate(
@@ -120,7 +120,7 @@ def difference(first: Floats, second: Floats, level: float = 0.95) -> Estimate:
 
 
 def level_mean(values: Floats, design: Design, factor: int, level: int) -> Estimate:
-    """The mean at one level of a factor: over its points within each unit, then over units.
+    """Estimate the mean at one level of a factor: over its points within each unit, then over units.
 
     Args:
         values: Points by units; NaN = missing.
@@ -128,11 +128,11 @@ def level_mean(values: Floats, design: Design, factor: int, level: int) -> Estim
         factor: Its number.
         level: The level's number.
     """
-    return mean_estimate(_over(values[design.codes[:, factor] == level]))
+    return mean_estimate(_mean_over_points(values[design.codes[:, factor] == level]))
 
 
 def contrast(values: Floats, design: Design, factor: int, level: int, reference: int) -> Estimate:
-    """A level of a factor minus the reference, other factors held equal.
+    """Compare a level of a factor with the reference, other factors held equal.
 
     Within a unit each point is compared with the one that differs in this factor alone.
 
@@ -144,7 +144,10 @@ def contrast(values: Floats, design: Design, factor: int, level: int, reference:
         return Estimate(n=0, value=None, why="no two variants differ in this factor alone")
     one, other = (values[list(side)] for side in zip(*pairs, strict=True))
     both = np.isfinite(one) & np.isfinite(other)
-    return difference(_over(np.where(both, one, np.nan)), _over(np.where(both, other, np.nan)))
+    return difference(
+        _mean_over_points(np.where(both, one, np.nan)),
+        _mean_over_points(np.where(both, other, np.nan)),
+    )
 
 
 def interaction(
@@ -154,7 +157,7 @@ def interaction(
     levels: tuple[int, int],
     references: tuple[int, int],
 ) -> Estimate:
-    """How much the contrast of one factor differs between two levels of another.
+    """Estimate how much the contrast of one factor differs between two levels of another.
 
     Args:
         values: Points by units; NaN = missing.
@@ -173,12 +176,12 @@ def interaction(
             parts.append((values[a] - values[b]) - (values[c] - values[d]))
     if not parts:
         return Estimate(n=0, value=None, why="no four variants differ in these two factors alone")
-    whole = _over(np.array(parts))
+    whole = _mean_over_points(np.array(parts))
     return difference(whole, np.zeros(len(whole)))
 
 
 def fitted(values: Floats, predictors: Floats, names: Sequence[str]) -> list[Estimate]:
-    """Coefficients of a linear model fitted within each unit, averaged over units.
+    """Fit a linear model within each unit and average its coefficients over units.
 
     Args:
         values: Points by units; NaN = missing.
@@ -194,7 +197,7 @@ def fitted(values: Floats, predictors: Floats, names: Sequence[str]) -> list[Est
     if (scale == 0).any() or np.linalg.matrix_rank(
         columns / np.where(scale, scale, 1)
     ) < columns.shape[1]:
-        why = "the factors cannot be told apart in this design"
+        why = "the factors are collinear in this design"
         return [Estimate(n=0, value=None, why=why) for _ in names]
     columns = columns / scale
     found = np.full((columns.shape[1], values.shape[1]), np.nan)
@@ -210,8 +213,8 @@ def fitted(values: Floats, predictors: Floats, names: Sequence[str]) -> list[Est
     return [replace(each, why=few) if each.n == 0 else each for each in estimates]
 
 
-def _over(values: Floats) -> Floats:
-    """The mean over points within each unit; NaN where a unit has none."""
+def _mean_over_points(values: Floats) -> Floats:
+    """Return the mean over points within each unit; NaN if a unit has none."""
     known = np.isfinite(values)
     counts = known.sum(axis=0)
     sums = np.where(known, values, 0.0).sum(axis=0)

@@ -89,7 +89,7 @@ def mixed_model(
     balanced: bool = False,
     level: float = 0.95,
 ) -> MixedModel:
-    """Fits ``outcome ~ predictors`` with a random intercept by unit (Laird & Ware 1982).
+    """Fit ``outcome ~ predictors`` with a random intercept by unit (Laird & Ware 1982).
 
     Args:
         outcome: One value a row.
@@ -142,7 +142,7 @@ def _why_not(design: _Design, units: int) -> str:
     if rows <= columns + 1:
         return f"{rows} rows are too few"
     if np.linalg.matrix_rank(design.fixed) < columns:
-        return "the predictors do not vary, or cannot be told apart"
+        return "the predictors do not vary, or are collinear"
     effects = units * (1 if design.slope is None else 2)
     if design.judges is not None and effects > MOST_COLUMNS:
         return f"{effects} random effects crossed with judges are too many (limit {MOST_COLUMNS})"
@@ -155,7 +155,7 @@ def _why_not(design: _Design, units: int) -> str:
 
 
 def _fit(design: _Design) -> tuple[Fitted | None, str, tuple[str, ...]]:
-    """The first converged fit, else the last one, with the optimiser's name and all warnings."""
+    """Return the first converged fit, else the last one, with the optimiser's name and all warnings."""
     notes: list[str] = []
     last: tuple[Fitted | None, str] = (None, "")
     for optimiser in _OPTIMISERS:
@@ -178,7 +178,7 @@ def _fit(design: _Design) -> tuple[Fitted | None, str, tuple[str, ...]]:
 
 
 def _model(design: _Design) -> AlikeMixedLM:
-    """Units are groups where nothing crosses them; else all rows are one group."""
+    """Build the model: units are groups if nothing crosses them; else all rows are one group."""
     groups = design.units if design.judges is None else np.zeros(len(design.units), dtype=np.intp)
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
     parts = {"unit": (design.units, np.ones(len(design.units)))}

@@ -14,7 +14,7 @@ _AT_ONCE = 50
 
 
 def front(cost: Floats, quality: Floats) -> Flags:
-    """Which points no other beats: none is as good for less, or better for as much.
+    """Find the points that no other beats: none is as good for less, or better for as much.
 
     Args:
         cost: Less is better; NaN = unknown, and never on the front.
@@ -36,7 +36,7 @@ def front(cost: Floats, quality: Floats) -> Flags:
 def front_shares(
     cost: Floats, quality: Floats, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Floats:
-    """In which share of resamples of the units each point stands on the front (Efron 1979).
+    """Return the share of resamples of the units in which each point is on the front (Efron 1979).
 
     Args:
         cost: Points by units; NaN = missing.
@@ -57,14 +57,16 @@ def front_shares(
         weights = generator.multinomial(units, np.full(units, 1 / units), size=size).astype(
             np.float64
         )
-        pairs = zip(_means(cost, weights), _means(quality, weights), strict=True)
+        pairs = zip(
+            _resampled_means(cost, weights), _resampled_means(quality, weights), strict=True
+        )
         for costs, qualities in pairs:
             counts += front(costs, qualities)
     return np.asarray(counts / resamples)
 
 
-def _means(values: Floats, weights: Floats) -> Floats:
-    """Resamples by points: means over the units drawn that have a value."""
+def _resampled_means(values: Floats, weights: Floats) -> Floats:
+    """Return resamples by points: means over the units drawn that have a value."""
     known = np.isfinite(values)
     sums = weights @ np.where(known, values, 0.0).T
     numbers = weights @ known.T.astype(np.float64)

@@ -71,7 +71,7 @@ def least_squares(
     clusters: npt.NDArray[np.intp] | None = None,
     level: float = 0.95,
 ) -> Fit:
-    """Ordinary least squares with an intercept.
+    """Fit ordinary least squares with an intercept.
 
     Args:
         outcome: One value a row.
@@ -118,7 +118,7 @@ def _why_not(design: Floats, names: Sequence[str], clusters: int | None) -> str:
         return f"{', '.join(still)} does not vary"
     scaled = design / np.abs(design).max(axis=0)
     if np.linalg.matrix_rank(scaled) < columns:
-        return "the predictors cannot be told apart"
+        return "the predictors are collinear"
     if clusters is not None and clusters < 2:
         return "one cluster only"
     return ""
@@ -131,14 +131,14 @@ def _is_constant(column: Floats) -> bool:
 def _coefficients(
     fit: object, names: Sequence[str], exact: bool, level: float
 ) -> tuple[Coefficient, ...]:
-    table = _table(fit, level)
+    table = _estimate_table(fit, level)
     return tuple(
         _coefficient(name, row, known=not exact) for name, row in zip(names, table, strict=True)
     )
 
 
 def _coefficient(name: str, row: Sequence[float], *, known: bool) -> Coefficient:
-    """A coefficient, without error and test where they are not known.
+    """Make a coefficient, without error and test if they are not known.
 
     A cluster that alone decides a coefficient leaves it no residual; rounding may then make its
     variance negative.
@@ -153,7 +153,7 @@ def _coefficient(name: str, row: Sequence[float], *, known: bool) -> Coefficient
     )
 
 
-def _table(fit: object, level: float) -> list[list[float]]:
+def _estimate_table(fit: object, level: float) -> list[list[float]]:
     with np.errstate(invalid="ignore", divide="ignore"):
         columns = [getattr(fit, name) for name in ("params", "bse", "tvalues", "pvalues")]
         low, high = np.asarray(fit.conf_int(1 - level)).T  # type: ignore[attr-defined]

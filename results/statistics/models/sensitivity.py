@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from orglab.results.statistics.data.arrays import Floats
+from orglab.results.statistics.data.arrays import Floats, Values, as_floats
 from orglab.results.statistics.data.cells import Cells
-from orglab.results.statistics.data.dataset import Study
+from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.data.pairing import pair
-from orglab.results.statistics.models.ancova import Adjusted, adjusted_difference
 from orglab.results.statistics.models.mixed import MOST_COLUMNS, Codes, MixedModel, mixed_model
+from orglab.results.statistics.models.regression import Coefficient, least_squares
 from orglab.results.statistics.plan import AnalysisPlan, Contrast
 
-__all__ = ["AdjustedEffect", "MixedEffect", "adjusted_effects", "mixed_effect"]
+__all__ = [
+    "Adjusted",
+    "AdjustedEffect",
+    "MixedEffect",
+    "adjusted_difference",
+    "adjusted_effects",
+    "mixed_effect",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +58,9 @@ class MixedEffect:
 
 
 def adjusted_effects(
-    study: Study, plan: AnalysisPlan, outcome: str, contrast: Contrast
+    dataset: Dataset, plan: AnalysisPlan, outcome: str, contrast: Contrast
 ) -> list[AdjustedEffect]:
-    """The effect with each covariate partialled out, then with all where there are several.
+    """Partial out each covariate, then all if there are several.
 
     Raises:
         PlanError: An outcome, covariate or arm does not exist.
@@ -60,15 +68,16 @@ def adjusted_effects(
     sets = [(name,) for name in plan.covariates]
     if len(sets) > 1:
         return [
-            _adjusted(study, plan, outcome, contrast, names) for names in [*sets, plan.covariates]
+            _adjusted_effect(dataset, plan, outcome, contrast, names)
+            for names in [*sets, plan.covariates]
         ]
-    return [_adjusted(study, plan, outcome, contrast, names) for names in sets]
+    return [_adjusted_effect(dataset, plan, outcome, contrast, names) for names in sets]
 
 
-def _adjusted(
-    study: Study, plan: AnalysisPlan, outcome: str, contrast: Contrast, names: tuple[str, ...]
+def _adjusted_effect(
+    dataset: Dataset, plan: AnalysisPlan, outcome: str, contrast: Contrast, names: tuple[str, ...]
 ) -> AdjustedEffect:
-    columns = [_differences(study.cells(name), contrast) for name in (outcome, *names)]
+    columns = [_differences(dataset.cells(name), contrast) for name in (outcome, *names)]
     whole = np.isfinite(np.column_stack(columns)).all(axis=1)
     covariates = {name: column[whole] for name, column in zip(names, columns[1:], strict=True)}
     return AdjustedEffect(
@@ -81,7 +90,7 @@ def _adjusted(
 
 
 def _differences(cells: Cells, contrast: Contrast) -> Floats:
-    """Differences by unit of the study; NaN where a unit has no pair."""
+    """Return differences by unit of the study; NaN if a unit has no pair."""
     pairs = pair(cells, contrast.arm, contrast.reference)
     place = {unit: at for at, unit in enumerate(cells.axes.units)}
     found = np.full(len(cells.axes.units), np.nan)
@@ -90,9 +99,9 @@ def _differences(cells: Cells, contrast: Contrast) -> Floats:
 
 
 def mixed_effect(
-    study: Study, outcome: str, contrast: Contrast, level: float = 0.95
+    dataset: Dataset, outcome: str, contrast: Contrast, level: float = 0.95
 ) -> MixedEffect:
-    """The mixed model of a contrast, over verdicts or runs of the units that have both arms.
+    """Fit the mixed model of a contrast, over verdicts or runs of the units that have both arms.
 
     One row a unit and arm needs an intercept by unit alone, and is the paired t. With more rows the
     arm's effect varies by unit too (a slope), else a true null is rejected far too often. Judges
@@ -101,8 +110,8 @@ def mixed_effect(
     Raises:
         PlanError: No such outcome or arm.
     """
-    cells = study.cells(outcome)
-    values, arm, unit, judge = _long(cells, contrast)
+    cells = dataset.cells(outcome)
+    values, arm, unit, judge = _long_table(cells, contrast)
     repeated = len(values) > 2 * len(np.unique(unit))
     crossed = cells.judged and len(np.unique(judge)) > 1
     small = 2 * len(np.unique(unit)) <= MOST_COLUMNS
@@ -118,7 +127,7 @@ def mixed_effect(
         unit,
         slope=arm if repeated else None,
         judges=judge if crossed and small else None,
-        balanced=_balanced(unit, arm, judge),
+        balanced=_is_balanced(unit, arm, judge),
         level=level,
     )
     return MixedEffect(
@@ -131,8 +140,8 @@ def mixed_effect(
     )
 
 
-def _long(cells: Cells, contrast: Contrast) -> tuple[Floats, Floats, Codes, Codes]:
-    """All values of the units with both arms: value, arm (-1/2, 1/2), unit, judge."""
+def _long_table(cells: Cells, contrast: Contrast) -> tuple[Floats, Floats, Codes, Codes]:
+    """Return all values of the units with both arms: value, arm (-1/2, 1/2), unit, judge."""
     one, other = cells.of(contrast.arm), cells.of(contrast.reference)
     both = np.isfinite(one).any(axis=(1, 2), keepdims=True)
     both &= np.isfinite(other).any(axis=(1, 2), keepdims=True)
@@ -144,8 +153,8 @@ def _long(cells: Cells, contrast: Contrast) -> tuple[Floats, Floats, Codes, Code
     return joined[0], joined[1], joined[2], joined[3]
 
 
-def _balanced(unit: Codes, arm: Floats, judge: Codes) -> bool:
-    """Every unit has the same number of values of every judge under both arms."""
+def _is_balanced(unit: Codes, arm: Floats, judge: Codes) -> bool:
+    """Check whether every unit has the same number of values of every judge under both arms."""
     cells, counts = np.unique(np.column_stack([unit, arm, judge]), axis=0, return_counts=True)
     full = len(np.unique(unit)) * len(np.unique(arm)) * len(np.unique(judge))
     return len(cells) == full and len(set(counts.tolist())) == 1
@@ -158,3 +167,50 @@ def _structure(repeated: bool, crossed: bool, small: bool) -> str:
     if crossed:
         parts.append("random intercept by judge, crossed" if small else "judges as fixed effects")
     return "; ".join(parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjusted:
+    """What is left of a difference when the arms do not differ in the covariates.
+
+    Attributes:
+        covariates: Their names.
+        n: Pairs with every value.
+        difference: The intercept: the expected difference at no difference in the covariates.
+        slopes: The coefficients of the covariates' differences.
+        df: Degrees of freedom of t.
+        why: Why there is no estimate or no p, or "".
+    """
+
+    covariates: tuple[str, ...]
+    n: int
+    difference: Coefficient | None
+    slopes: tuple[Coefficient, ...]
+    df: int | None
+    why: str = ""
+
+
+def adjusted_difference(
+    d: Values, covariates: Mapping[str, Values], level: float = 0.95
+) -> Adjusted:
+    """Regress differences on the covariates' differences, centred at 0 (Judd & Kenny 2010).
+
+    The covariates' differences are not centred at their mean: at 0 the two arms are alike in them,
+    and the intercept is the difference that remains.
+
+    Args:
+        d: Differences of the outcome, arm minus reference, one a unit.
+        covariates: Differences of each covariate over the same units.
+        level: Confidence of the intervals, 0 to 1.
+    """
+    names = tuple(covariates)
+    table = np.column_stack([as_floats(covariates[name]) for name in names])
+    fit = least_squares(as_floats(d), table, names, level=level)
+    return Adjusted(
+        covariates=names,
+        n=fit.n,
+        difference=fit.coefficients[0] if fit.coefficients else None,
+        slopes=fit.coefficients[1:],
+        df=fit.df,
+        why=fit.why,
+    )

@@ -11,7 +11,7 @@ from scipy import stats
 
 from orglab.providers.base import JSON
 from orglab.results.statistics.data.arrays import Flags, Floats, largest
-from orglab.results.statistics.data.dataset import Study
+from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.data.pairing import pair
 from orglab.results.statistics.effects import Effect, effect
 from orglab.results.statistics.errors import PlanError
@@ -19,7 +19,7 @@ from orglab.results.statistics.plan import AnalysisPlan, Contrast, SubsetPlan
 from orglab.results.statistics.row_filter import condition
 from orglab.results.statistics.tests.paired import differences
 
-__all__ = ["Level", "Split", "Subset", "split", "subset"]
+__all__ = ["Split", "SubgroupLevel", "Subset", "split", "subset"]
 
 Named: TypeAlias = tuple[float, str]
 """A value as text, after the number that orders it."""
@@ -51,7 +51,7 @@ class Subset:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Level:
+class SubgroupLevel:
     """The effect in the units with one value of a column."""
 
     value: str
@@ -78,24 +78,24 @@ class Split:
     outcome: str
     arm: str
     reference: str
-    levels: tuple[Level, ...]
+    levels: tuple[SubgroupLevel, ...]
     left_out: int
     f: float | None
     p: float | None
 
 
-def subset(study: Study, plan: AnalysisPlan, name: str, asked: SubsetPlan) -> Subset:
-    """The primary outcomes over the pairs whose run under ``asked.arm`` meets the condition.
+def subset(dataset: Dataset, plan: AnalysisPlan, name: str, asked: SubsetPlan) -> Subset:
+    """Compute the primary outcomes over the pairs whose run under ``asked.arm`` meets the condition.
 
     Raises:
         PlanError: The condition cannot be read, or a column or the arm does not exist.
     """
-    if asked.arm not in study.axes.arms:
+    if asked.arm not in dataset.axes.arms:
         raise PlanError(f"subset {name!r}: no arm {asked.arm!r}")
     meets = condition(asked.where)
-    found = {(r["unit"], r["replicate"]): meets(r) for r in study.rows(asked.arm)}
+    found = {(r["unit"], r["replicate"]): meets(r) for r in dataset.rows(asked.arm)}
     keep = np.array(
-        [[found.get((u, r)) is True for r in study.axes.replicates] for u in study.axes.units],
+        [[found.get((u, r)) is True for r in dataset.axes.replicates] for u in dataset.axes.units],
         dtype=np.bool_,
     )
     return Subset(
@@ -106,29 +106,31 @@ def subset(study: Study, plan: AnalysisPlan, name: str, asked: SubsetPlan) -> Su
         units=int(keep.any(axis=1).sum()),
         open=sum(value is None for value in found.values()),
         effects=tuple(
-            effect(study, plan, outcome, contrast, family=f"subset {name}", keep=keep)
+            effect(dataset, plan, outcome, contrast, family=f"subset {name}", keep=keep)
             for outcome in plan.primary
             for contrast in plan.contrasts
         ),
     )
 
 
-def split(study: Study, plan: AnalysisPlan, column: str, outcome: str, contrast: Contrast) -> Split:
-    """One effect by the values of a column of the runs (a drawn model, a property of the unit).
+def split(
+    dataset: Dataset, plan: AnalysisPlan, column: str, outcome: str, contrast: Contrast
+) -> Split:
+    """Split one effect by the values of a column of the runs (a drawn model, a property of the unit).
 
     Raises:
         PlanError: No such column.
     """
-    if column not in study.runs.columns:
-        known = ", ".join(str(name) for name in study.runs.columns)
+    if column not in dataset.runs.columns:
+        known = ", ".join(str(name) for name in dataset.runs.columns)
         raise PlanError(f"by: no column {column!r} in the runs; there are {known}")
-    values = _values(study, column, contrast)
+    values = _values(dataset, column, contrast)
     levels, groups = [], []
-    cells = study.cells(outcome)
+    cells = dataset.cells(outcome)
     for value in sorted({value for value in values.values() if value is not None}):
-        keep = _keep(study, values, value)
-        row = effect(study, plan, outcome, contrast, family=f"by {column}", keep=keep)
-        levels.append(Level(value=value[1], units=row.n, effect=row))
+        keep = _has_value(dataset, values, value)
+        row = effect(dataset, plan, outcome, contrast, family=f"by {column}", keep=keep)
+        levels.append(SubgroupLevel(value=value[1], units=row.n, effect=row))
         pairs = pair(cells, contrast.arm, contrast.reference, keep)
         groups.append((differences(pairs.first, pairs.second), largest(pairs.first, pairs.second)))
     total = len(pair(cells, contrast.arm, contrast.reference).units)
@@ -145,42 +147,49 @@ def split(study: Study, plan: AnalysisPlan, column: str, outcome: str, contrast:
     )
 
 
-def _values(study: Study, column: str, contrast: Contrast) -> dict[tuple[str, int], Named | None]:
-    """The value of each (unit, replicate), where its runs in both arms agree."""
+def _values(
+    dataset: Dataset, column: str, contrast: Contrast
+) -> dict[tuple[str, int], Named | None]:
+    """Return the value of each (unit, replicate), if its runs in both arms agree."""
     found: dict[tuple[str, int], set[JSON]] = {}
     for arm in (contrast.arm, contrast.reference):
-        for row in study.rows(arm):
+        for row in dataset.rows(arm):
             found.setdefault((row["unit"], row["replicate"]), set()).add(row[column])
     agreed = {key: next(iter(values)) for key, values in found.items() if len(values) == 1}
-    return {key: agreed.get(key) for key in found} | _named(agreed)
+    return {key: agreed.get(key) for key in found} | _named_values(agreed)
 
 
-def _named(values: Mapping[tuple[str, int], JSON]) -> dict[tuple[str, int], Named | None]:
-    """The values as texts; a measured number with many values is cut at its median."""
+def _named_values(values: Mapping[tuple[str, int], JSON]) -> dict[tuple[str, int], Named | None]:
+    """Return the values as texts; a measured number with many values is cut at its median."""
     known = [value for value in values.values() if value is not None]
     measured = all(isinstance(value, int | float) for value in known)
     if not measured or len(set(known)) <= _MOST_LEVELS:
-        return {key: None if v is None else _text(v) for key, v in values.items()}
+        return {key: None if v is None else _ordered_text(v) for key, v in values.items()}
     middle = float(np.median(known))
     halves = ((0.0, f"at most {middle:g}"), (1.0, f"above {middle:g}"))
     return {key: None if v is None else halves[v > middle] for key, v in values.items()}
 
 
-def _text(value: JSON) -> Named:
+def _ordered_text(value: JSON) -> Named:
     if isinstance(value, int | float):
         return float(value), f"{value:g}" if isinstance(value, float) else str(value)
     return 0.0, str(value)
 
 
-def _keep(study: Study, values: Mapping[tuple[str, int], Named | None], value: Named) -> Flags:
+def _has_value(
+    dataset: Dataset, values: Mapping[tuple[str, int], Named | None], value: Named
+) -> Flags:
     return np.array(
-        [[values.get((u, r)) == value for r in study.axes.replicates] for u in study.axes.units],
+        [
+            [values.get((u, r)) == value for r in dataset.axes.replicates]
+            for u in dataset.axes.units
+        ],
         dtype=np.bool_,
     )
 
 
 def _heterogeneity(groups: list[tuple[Floats, float]]) -> tuple[float | None, float | None]:
-    """One-way analysis of variance of the differences (Fisher 1925), of groups of two or more."""
+    """Compute a one-way analysis of variance of the differences (Fisher 1925), of groups of two or more."""
     usable = [d for d, _ in groups if len(d) > 1]
     scale = max((size for _, size in groups), default=0.0)
     if len(usable) < 2 or all(np.ptp(d) <= 1e-12 * scale for d in usable):

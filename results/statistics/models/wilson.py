@@ -17,7 +17,7 @@ class Interval(NamedTuple):
 
 
 def wilson(hits: int, trials: int, level: float = 0.95) -> Interval:
-    """Wilson's score interval of a rate (Wilson 1927), without continuity correction.
+    """Compute Wilson's score interval of a rate (Wilson 1927), without continuity correction.
 
     Args:
         hits: How often it happened.

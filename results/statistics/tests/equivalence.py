@@ -45,7 +45,7 @@ def equivalence(
     margin_d_z: float | None = None,
     alpha: float = 0.05,
 ) -> Equivalence:
-    """TOST for pairs (Schuirmann 1987; Lakens 2017).
+    """Test the equivalence of pairs by TOST (Schuirmann 1987; Lakens 2017).
 
     Args:
         first: One value a unit under the arm.
@@ -70,7 +70,7 @@ def equivalence_of(
     margin_d_z: float | None = None,
     alpha: float = 0.05,
 ) -> Equivalence:
-    """TOST from a paired test that was made; arguments as in ``equivalence``.
+    """Test equivalence from a paired test; arguments as in ``equivalence``.
 
     Raises:
         ValueError: Not exactly one margin, or not above 0.

@@ -54,7 +54,7 @@ class PairedRates:
 
 
 def paired_rates(first: Binary, second: Binary, level: float = 0.95) -> PairedRates:
-    """McNemar's test (McNemar 1947), exact with fewer than 25 discordant pairs.
+    """Compute McNemar's test (McNemar 1947), exact with fewer than 25 discordant pairs.
 
     Args:
         first: Whether each unit passed under the arm.
@@ -97,7 +97,7 @@ def _why(n: int, discordant: int) -> str:
 def risk_difference(
     both: int, only_first: int, only_second: int, neither: int, level: float = 0.95
 ) -> Interval:
-    """Interval of a difference of paired rates (Newcombe 1998, method 10).
+    """Compute the interval of a difference of paired rates (Newcombe 1998, method 10).
 
     The square-and-add of the two Wilson intervals, with the correlation of the pairs.
 
@@ -119,7 +119,7 @@ def _span(one: float, other: float, correlation: float) -> float:
 
 
 def _correlation(both: int, b: int, c: int, neither: int) -> float:
-    """Phi with Newcombe's continuity correction; 0 where a rate is 0 or 1."""
+    """Compute phi with Newcombe's continuity correction; 0 if a rate is 0 or 1."""
     margins = (both + b) * (c + neither) * (both + c) * (b + neither)
     if not margins:
         return 0.0

@@ -18,7 +18,7 @@ Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
 def adjusted(
     p: Sequence[float | None], method: Correction = "holm", *, size: int | None = None
 ) -> list[float | None]:
-    """Adjusted p-values, in the order given (Holm 1979; Benjamini & Hochberg 1995).
+    """Adjust p-values, in the order given (Holm 1979; Benjamini & Hochberg 1995).
 
     A missing p stays missing and infects nobody.
 
@@ -46,7 +46,7 @@ def adjusted(
 def _holm(p: Floats, size: int) -> Floats:
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * (size - np.arange(len(p))))
-    return _back(steps, order)
+    return _in_given_order(steps, order)
 
 
 def _bonferroni(p: Floats, size: int) -> Floats:
@@ -56,10 +56,10 @@ def _bonferroni(p: Floats, size: int) -> Floats:
 def _bh(p: Floats, size: int) -> Floats:
     order = np.argsort(p, kind="stable")
     steps = p[order] * size / np.arange(1, len(p) + 1)
-    return _back(np.minimum.accumulate(steps[::-1])[::-1], order)
+    return _in_given_order(np.minimum.accumulate(steps[::-1])[::-1], order)
 
 
-def _back(values: Floats, order: npt.NDArray[np.intp]) -> Floats:
+def _in_given_order(values: Floats, order: npt.NDArray[np.intp]) -> Floats:
     found = np.empty_like(values)
     found[order] = values
     return found

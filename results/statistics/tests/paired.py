@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, log10, sqrt
+from math import exp, floor, lgamma, log10, sqrt
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from orglab.results.statistics.data.arrays import (
     Floats,
@@ -15,9 +15,19 @@ from orglab.results.statistics.data.arrays import (
     largest,
     standard_deviation,
 )
-from orglab.results.statistics.tests.effect_size import d_av, d_z_interval, hedges_correction
+from orglab.results.statistics.models.wilson import Interval
 
-__all__ = ["PairedTest", "Wins", "differences", "paired_t", "significant_digits", "wins"]
+__all__ = [
+    "PairedTest",
+    "Wins",
+    "d_av",
+    "d_z_interval",
+    "differences",
+    "hedges_correction",
+    "paired_t",
+    "significant_digits",
+    "wins",
+]
 
 #: Differences are compared and ranked after rounding to this many significant digits.
 DIGITS = 12
@@ -70,7 +80,7 @@ class PairedTest:
 
 
 def significant_digits(values: Floats, beside: Floats, digits: int = DIGITS) -> Floats:
-    """``values`` rounded at the last of ``digits`` significant digits of the values ``beside``."""
+    """Round ``values`` at the last of ``digits`` significant digits of the values ``beside``."""
     rounded = [
         round(value, digits - 1 - floor(log10(size))) if 0 < size < np.inf else value
         for value, size in zip(values.tolist(), np.abs(beside).tolist(), strict=True)
@@ -79,7 +89,7 @@ def significant_digits(values: Floats, beside: Floats, digits: int = DIGITS) -> 
 
 
 def differences(first: Values, second: Values) -> Floats:
-    """``first`` minus ``second`` by pairs, free of rounding noise.
+    """Return ``first`` minus ``second`` by pairs, free of rounding noise.
 
     Each difference is rounded at the twelfth significant digit of the larger of its two values, so
     that 0.3 - 0.1 and 0.2 - 0.0 are a tie, and 0.1 + 0.2 - 0.3 is zero.
@@ -94,14 +104,14 @@ def differences(first: Values, second: Values) -> Floats:
 
 
 def wins(first: Values, second: Values) -> Wins:
-    """Counts units in which ``first`` is higher, equal to rounding, or lower."""
+    """Count units in which ``first`` is higher, equal to rounding, or lower."""
     signs = np.sign(differences(first, second))
     counts = [int((signs == sign).sum()) for sign in (1, 0, -1)]
     return Wins(wins=counts[0], ties=counts[1], losses=counts[2])
 
 
 def paired_t(first: Values, second: Values, level: float = 0.95) -> PairedTest:
-    """Paired t-test of unit means, two-sided (Student 1908; sizes: Lakens 2013).
+    """Compute a paired t-test of unit means, two-sided (Student 1908; sizes: Lakens 2013).
 
     Args:
         first: One value a unit under the arm.
@@ -160,3 +170,57 @@ def _tested(d: Floats, sd: float, average: float | None, level: float) -> Paired
         d_av=average,
         g_z=size * correction if correction else None,
     )
+
+
+def d_z_interval(d_z: float, pairs: int, level: float = 0.95) -> Interval | None:
+    """Compute the interval of d_z = mean(d) / sd(d) = t / sqrt(n), by the noncentral t distribution.
+
+    The bounds are the noncentralities that make the observed t the upper or the lower quantile,
+    divided by sqrt(n) (Lakens 2013; Cumming & Finch 2001).
+
+    Args:
+        d_z: The observed effect size.
+        pairs: How many pairs it comes from.
+        level: Confidence, 0 to 1.
+
+    Returns:
+        The interval; None with fewer than two pairs, or where no bound can be found.
+    """
+    if pairs < 2:
+        return None
+    t, tail = d_z * sqrt(pairs), (1 - level) / 2
+    # For a negative t the same bounds are those of -t, mirrored; the search is at home above 0.
+    bounds = [float(special.nctdtrinc(pairs - 1, q, abs(t))) for q in (1 - tail, tail)]
+    if not np.isfinite(bounds).all():
+        return None
+    low, high = (bound / sqrt(pairs) for bound in bounds)
+    return Interval(low, high) if t >= 0 else Interval(-high, -low)
+
+
+def hedges_correction(df: int) -> float | None:
+    """Return the exact correction J that takes the bias out of a standardised difference.
+
+    J = gamma(df/2) / (sqrt(df/2) gamma((df - 1)/2)) (Hedges 1981); g_z = J d_z.
+
+    Returns:
+        J; None below two degrees of freedom, where it does not exist.
+    """
+    if df < 2:
+        return None
+    return exp(lgamma(df / 2) - lgamma((df - 1) / 2)) / sqrt(df / 2)
+
+
+def d_av(first: Values, second: Values) -> float | None:
+    """Return the mean difference divided by the mean of the two standard deviations (Lakens 2013).
+
+    Unlike d_z it does not grow with the correlation of the two arms.
+
+    Returns:
+        The size; None with fewer than two pairs or where neither arm varies.
+    """
+    one, other = as_floats(first), as_floats(second)
+    if len(one) < 2:
+        return None
+    scale = largest(one, other)
+    spread = (standard_deviation(one, scale) + standard_deviation(other, scale)) / 2
+    return float(np.mean(one - other)) / spread if spread else None

@@ -14,7 +14,7 @@ __all__ = ["SimulatedPower", "pairs_needed", "power", "simulated_power"]
 
 
 def power(d_z: float, pairs: int, alpha: float = 0.05) -> float:
-    """Power of the two-sided paired t-test (Cohen 1988), 0 to 1.
+    """Return the power of the two-sided paired t-test (Cohen 1988), 0 to 1.
 
     Args:
         d_z: The true effect, in standard deviations of the differences.
@@ -30,7 +30,7 @@ def power(d_z: float, pairs: int, alpha: float = 0.05) -> float:
 
 
 def pairs_needed(d_z: float, wanted: float = 0.8, alpha: float = 0.05) -> int:
-    """The fewest pairs with which the two-sided paired t-test has the ``wanted`` power.
+    """Return the fewest pairs with which the two-sided paired t-test has the ``wanted`` power.
 
     Raises:
         ValueError: An effect of 0, or a power outside alpha to 1: no number of pairs will do.
@@ -74,7 +74,7 @@ def simulated_power(
     seed: int,
     alpha: float = 0.05,
 ) -> SimulatedPower:
-    """How often a simulated experiment rejects (interval: Wilson 1927).
+    """Estimate how often a simulated experiment rejects (interval: Wilson 1927).
 
     Args:
         experiment: Makes one experiment with the generator it is given, and returns the p of its

@@ -53,7 +53,7 @@ class SignedRanks:
 def wilcoxon(
     d: Values, *, zeros: Zeros = "wilcox", exact_up_to: int = EXACT_UP_TO, alpha: float = 0.05
 ) -> SignedRanks:
-    """Signed-rank test of paired differences, two-sided (Wilcoxon 1945; zeros: Pratt 1959).
+    """Compute the signed-rank test of paired differences, two-sided (Wilcoxon 1945; zeros: Pratt 1959).
 
     Differences are rounded to 12 significant digits, so that ties are ties. Up to 60 non-zero
     differences p is exact: with ties too, by convolution of the mid-ranks over all sign patterns.
@@ -99,7 +99,7 @@ def wilcoxon(
 
 
 def _ranks(values: Floats, zeros: Zeros) -> tuple[Floats, float]:
-    """Mid-ranks of the non-zero differences, and what the zeros add to either sum."""
+    """Return mid-ranks of the non-zero differences, and what the zeros add to either sum."""
     if zeros == "wilcox":
         return np.asarray(stats.rankdata(np.abs(values[values != 0]))), 0.0
     ranks = np.asarray(stats.rankdata(np.abs(values)))
@@ -115,7 +115,7 @@ def _exact(ranks: Floats, smaller: float) -> float:
 
 
 def _sign_patterns(ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many of the 2^n sign patterns give each sum of positive ranks."""
+    """Count the 2^n sign patterns that give each sum of positive ranks."""
     counts = np.zeros(int(ranks.sum()) + 1, dtype=np.int64)
     counts[0] = 1
     for rank in ranks.tolist():

@@ -11,23 +11,32 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from orglab.results.report.experiment.report import Report, report_of
-from orglab.results.report.experiment.sections.costs import costs_part
-from orglab.results.report.experiment.sections.effect_details import effect_details
-from orglab.results.report.experiment.sections.execution import attrition_part
-from orglab.results.report.render.blocks import Block, Bullets, Figure, Fold, Paragraph, Table
-from orglab.results.report.to_json import json_form
+from orglab.results.report.experiment.findings import ExperimentFindings
+from orglab.results.report.experiment.report import report_of
+from orglab.results.report.experiment.sections.costs import costs_section
+from orglab.results.report.experiment.sections.effect_table import effect_details
+from orglab.results.report.experiment.sections.execution import attrition_section
+from orglab.results.report.page import Report
+from orglab.results.report.render.blocks import (
+    Block,
+    Bullets,
+    FigureBlock,
+    Fold,
+    Paragraph,
+    TableBlock,
+)
+from orglab.results.report.to_json import experiment_json
 from orglab.results.report.write import write_report
 from orglab.results.statistics.analysis import analyse
 from orglab.results.statistics.plan import AnalysisPlan, Contrast
 from orglab.results.store.group_commit import StoreError
 from orglab.results.usage.served_models import Drift, Version
-from orglab.results.usage.spending import CutCall, Spending
+from orglab.results.usage.spending import InterruptedCall, Spending
 
 LATER = "2999-01-01T00:00:00.000Z"
 
 
-def titles(report: Report) -> list[str]:
+def titles(report: Report[ExperimentFindings]) -> list[str]:
     """What must be seen first."""
     return [banner.title for banner in report.banners]
 
@@ -40,44 +49,44 @@ def texts(blocks: list[Block]) -> str:
             found.append(block.text)
         elif isinstance(block, Bullets):
             found += block.items
-        elif isinstance(block, Table):
+        elif isinstance(block, TableBlock):
             found += [cell for row in block.rows for cell in row]
         elif isinstance(block, Fold):
             found += [block.title, texts(list(block.blocks))]
     return "\n".join(found)
 
 
-def section(report: Report, name: str) -> str:
+def section(report: Report[ExperimentFindings], name: str) -> str:
     """Every text of a part."""
     return next(texts(list(part.blocks)) for part in report.sections if part.id == name)
 
 
-def effects_table(report: Report) -> Table:
+def effects_table(report: Report[ExperimentFindings]) -> TableBlock:
     """The table of effects."""
     effects = next(part for part in report.sections if part.id == "effects")
-    return next(block for block in effects.blocks if isinstance(block, Table))
+    return next(block for block in effects.blocks if isinstance(block, TableBlock))
 
 
 @pytest.fixture(scope="module")
-def told(made: Path) -> Report:
+def told(made: Path) -> Report[ExperimentFindings]:
     """The report of the study as it was run."""
     return report_of(made)
 
 
-def test_the_first_screen_answers(told: Report) -> None:
+def test_the_first_screen_answers(told: Report[ExperimentFindings]) -> None:
     """Question, treatment, answer with its interval, cost."""
     report = told
     assert report.question == "Does sending back help?"
-    assert report.treatment == ["bound against free: links.oversight.cap (0 → 2)"]
+    assert report.lines("Treatment") == ["bound against free: links.oversight.cap (0 → 2)"]
     assert re.search(r"quality .*95\u00a0% CI .* to .*n\u00a0=\u00a08", report.answer)
     assert report.answer.count(".\n") == 0
     assert report.answer.endswith(".")
     assert "tokens" in dict(report.facts)["Cost of the study"]
     gain = r"^With bound in place of free: quality [+\u2212]?[\d.]+ points"
-    assert re.search(gain, report.decisions[0])
+    assert re.search(gain, report.lines("To decide")[0])
 
 
-def test_every_declared_part_is_there(told: Report) -> None:
+def test_every_declared_part_is_there(told: Report[ExperimentFindings]) -> None:
     """In the order of reading."""
     assert [part.id for part in told.sections] == [
         "effects", "pairs", "sensitivity", "leaving-out", "subsets", "dose", "drafts", "judges",
@@ -86,7 +95,7 @@ def test_every_declared_part_is_there(told: Report) -> None:
 
 
 def test_simulated_models_are_named_as_such(
-    told: Report, study: Path, bend: Callable[..., None]
+    told: Report[ExperimentFindings], study: Path, bend: Callable[..., None]
 ) -> None:
     """Wholly, or in how many calls; of roles or of judges."""
     assert titles(told) == ["SIMULATED"]
@@ -100,24 +109,24 @@ def test_simulated_models_are_named_as_such(
 
 
 def test_dollars_of_simulated_models_are_marked_everywhere(
-    told: Report, study: Path, bend: Callable[..., None]
+    told: Report[ExperimentFindings], study: Path, bend: Callable[..., None]
 ) -> None:
     """On the first screen, beside effects and under cost; real ones are not."""
     assert re.match(r"\$[\d.]+ \(simulated\) and", dict(told.facts)["Cost of the study"])
-    assert re.search(r"\$[\d.]+ more (\(\+\d+.%\) )?\(simulated\)", told.decisions[0])
+    assert re.search(r"\$[\d.]+ more (\(\+\d+.%\) )?\(simulated\)", told.lines("To decide")[0])
     assert "Dollars are simulated" in section(told, "costs")
     assert "simulated\n$ a run" in [column.title for column in effects_table(told).columns]
     bend("UPDATE calls SET simulated=0")
     real = report_of(study)
-    assert "simulated" not in dict(real.facts)["Cost of the study"] + real.decisions[0]
+    assert "simulated" not in dict(real.facts)["Cost of the study"] + real.lines("To decide")[0]
     assert "simulated" not in section(real, "costs")
 
 
 def test_a_measure_that_is_no_scale_of_points_has_none(fresh: Callable[..., Path]) -> None:
     """Words are words."""
     report = report_of(fresh(("primary: [quality]", "primary: [words]")))
-    assert re.search(r": words [+−]?[\d.]+[ ;,(]", report.decisions[0])  # noqa: RUF001
-    assert "points" not in report.decisions[0]
+    assert re.search(r": words [+−]?[\d.]+[ ;,(]", report.lines("To decide")[0])  # noqa: RUF001
+    assert "points" not in report.lines("To decide")[0]
 
 
 def test_arms_stand_in_one_order(study: Path, add_plan: Callable[..., None]) -> None:
@@ -152,7 +161,7 @@ def test_everything_that_the_analysis_supports_can_be_written(fresh: Callable[..
         ),
     )
     report = report_of(place)
-    assert report.findings.faults == ()
+    assert report.findings.errors == ()
     analysis = report.findings.analysis
     assert analysis is not None
     assert [row.outcome for row in analysis.mixed] == ["quality", "depth"]
@@ -249,7 +258,7 @@ def test_without_a_declared_analysis_nothing_is_claimed(
     report = report_of(study)
     assert report.answer.startswith("No primary outcome was declared")
     assert "none is a confirmation" in section(report, "effects")
-    figure = next(b for b in report.sections[0].blocks if isinstance(b, Figure))
+    figure = next(b for b in report.sections[0].blocks if isinstance(b, FigureBlock))
     assert "not corrected" in figure.caption
     assert "follow-up" not in figure.svg + section(report, "effects")
 
@@ -309,7 +318,7 @@ def test_shared_calls_count_in_full_and_net(study: Path, bend: Callable[..., Non
     assert costs.judging.shared_calls == 0
 
 
-def test_costs_tell_writing_from_judging(told: Report) -> None:
+def test_costs_tell_writing_from_judging(told: Report[ExperimentFindings]) -> None:
     """And agree with what the runs say they used."""
     findings = told.findings
     for arm, costs in findings.costs.arms.items():
@@ -319,7 +328,7 @@ def test_costs_tell_writing_from_judging(told: Report) -> None:
         assert set(costs.roles) == {"writer", "editor"}
 
 
-def test_loops_agree_with_the_runs(told: Report) -> None:
+def test_loops_agree_with_the_runs(told: Report[ExperimentFindings]) -> None:
     """Verdicts that obliged, by arm."""
     findings = told.findings
     for arm in ("free", "bound"):
@@ -412,7 +421,7 @@ DRIFT = Drift(
         Version(served="asked-2", fingerprint="", calls={"bound": 9}),
     ),
 )
-CUT = CutCall(
+CUT = InterruptedCall(
     arm="free",
     unit="u0",
     replicate=0,
@@ -424,23 +433,23 @@ CUT = CutCall(
 )
 
 
-def test_a_drift_stands_under_attrition_by_arm(told: Report) -> None:
+def test_a_drift_stands_under_attrition_by_arm(told: Report[ExperimentFindings]) -> None:
     """A warning, and a table with the calls of each arm; none where models stayed the same."""
-    assert "Models served by several versions" not in repr(attrition_part(told.findings))
+    assert "Models served by several versions" not in repr(attrition_section(told.findings))
     findings = replace(told.findings, drifts=[DRIFT])
-    text = repr(attrition_part(findings))
+    text = repr(attrition_section(findings))
     assert "1 model that was asked for did not stay the same" in text
     assert "['asked', 'asked-1', 'fp', '1,200', '3']" in text
     assert "['asked', 'asked-2', '–', '0', '9']" in text  # noqa: RUF001
-    (drift,) = json_form(replace(told, findings=findings))["drifts"]
+    (drift,) = experiment_json(replace(told, findings=findings))["drifts"]
     assert [version["served"] for version in drift["versions"]] == ["asked-1", "asked-2"]
 
 
-def test_cut_requests_stand_under_cost(told: Report) -> None:
+def test_cut_requests_stand_under_cost(told: Report[ExperimentFindings]) -> None:
     """With what is reserved for them; and one by one in the data."""
-    assert "cut on the way" not in repr(costs_part(told.findings))
+    assert "cut on the way" not in repr(costs_section(told.findings))
     spent = Spending(paid_usd=1.0, unpriced=0, uncounted_usd=0.0, cut=[CUT])
     findings = replace(told.findings, spending=spent)
-    assert "2 attempts were cut on the way: at most $0.2500" in repr(costs_part(findings))
-    (cut,) = json_form(replace(told, findings=findings))["cut_requests"]
+    assert "2 attempts were cut on the way: at most $0.2500" in repr(costs_section(findings))
+    (cut,) = experiment_json(replace(told, findings=findings))["cut_requests"]
     assert (cut["requests"], cut["reserved_usd"], cut["killed"]) == (2, 0.25, False)

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 from case_files import case_folder
 
-from orglab.results.statistics.analysis import Analysis, analyse
+from orglab.results.statistics.analysis import Analysis, analyse, plain_data
 from orglab.results.statistics.errors import DatasetError, PlanError
-from orglab.results.statistics.plain_data import plain_data
 from orglab.results.statistics.plan import (
     AnalysisPlan,
     Contrast,

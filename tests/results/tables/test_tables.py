@@ -15,7 +15,7 @@ from rich.console import Console
 
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.display.run_list import runs_table
-from orglab.results.display.summary import Measure, summary
+from orglab.results.display.summary import MeasureSummary, summary
 from orglab.results.records import Event, Score
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.store.journal.journal import Entry
@@ -233,7 +233,7 @@ def test_summary_counts_what_is_missing_and_says_simulated(study: Path) -> None:
 
 def test_replicates_of_a_unit_are_not_independent() -> None:
     """Five runs of each of six units are no thirty units: the rate has no interval (case 64)."""
-    repeated, once = Measure(scale="binary"), Measure(scale="binary")
+    repeated, once = MeasureSummary(scale="binary"), MeasureSummary(scale="binary")
     for unit in range(6):
         once.add(float(unit > 1), None, f"u{unit}")
         for _ in range(5):

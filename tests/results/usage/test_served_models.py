@@ -19,8 +19,8 @@ from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.display.run_list import runs_table
 from orglab.results.display.summary import summary
 from orglab.results.store.reader import Reader
-from orglab.results.usage.cost_text import money_words, unpaid
-from orglab.results.usage.served_models import drift_words, drifts
+from orglab.results.usage.cost_text import money_notes, unpaid
+from orglab.results.usage.served_models import drift_text, drifts
 
 TEAM = """\
 kind: topology
@@ -96,7 +96,7 @@ def test_several_versions_are_a_drift(study: Path) -> None:
         ("fp_a", {"one": 3}),
         ("", {"one": 1}),
     ]
-    words = drift_words(found)
+    words = drift_text(found)
     assert words.startswith("big was served by 2 versions of it: big-1 (fp_a) in 3 calls, big-2")
     assert "\x1b" not in words
 
@@ -134,7 +134,7 @@ def test_failed_calls_served_nothing(study: Path, bend: Bend) -> None:
 def test_paid_money_needs_no_words(study: Path) -> None:
     """Where every reply was paid for, the figures say all."""
     with Reader(study) as reader:
-        assert money_words(reader) == []
+        assert money_notes(reader) == []
         assert unpaid(reader) == (0, 0.0, 0, 0.0)
 
 
@@ -147,7 +147,7 @@ def test_paid_taken_and_unknown_are_told_apart(study: Path, bend: Bend) -> None:
     taken = "1 reply shared with other runs ($1.00), 1 reply taken from other studies ($1.00)"
     cut = "at most $0.5000 is reserved for that; what was really billed is unknown"
     with Reader(study) as reader:
-        assert money_words(reader) == [
+        assert money_notes(reader) == [
             "Paid (simulated): $2.00.",
             f"Not paid again: {taken}.",
             f"1 attempt was cut on the way: {cut}.",
@@ -161,7 +161,7 @@ def test_a_cut_without_a_bound_says_so(study: Path, bend: Bend) -> None:
     """No figure stands for what nobody knows."""
     bend("UPDATE calls SET cut=2 WHERE run<3")
     with Reader(study) as reader:
-        (_, words) = money_words(reader)
+        (_, words) = money_notes(reader)
     assert words.startswith(
         "4 attempts were cut on the way: the most that they can have cost is not"
     )

@@ -14,55 +14,26 @@ from orglab.results.number_format import (
     number,
     percent,
 )
-from orglab.results.report.experiment.costs import ArmCosts, Costs, Use
-from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.costs import ArmCosts, Costs, UsageTotals
+from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.bars import stacked_bars
-from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
-from orglab.results.usage.cost_text import cut_words, uncounted_words
+from orglab.results.report.render.blocks import (
+    Block,
+    FigureBlock,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableColumn,
+)
+from orglab.results.usage.cost_text import interrupted_text, uncounted_text
 
-__all__ = ["cost_words", "costs_part", "total_words"]
-
-
-def total_words(findings: Findings) -> str:
-    """What the whole study cost, in a few words."""
-    return cost_words(findings.costs)
-
-
-def cost_words(costs: Costs) -> str:
-    """The same of costs alone."""
-    total = costs.total
-    cost = (
-        money(total.cost)
-        if total.cost is not None
-        else f"over {money(total.usd)} (some prices unknown)"
-    )
-    words = f"{_marked(cost, costs)} and {total.tokens:,} tokens"
-    judging = sum(arm.judging.tokens for arm in costs.arms.values())
-    if judging:
-        words += f", {percent(judging / max(total.tokens, 1))} of them for judging"
-    if costs.between_arms:
-        shared = total.shared_tokens - total.kept_tokens
-        words += f"; {shared:,} tokens were shared between arms and paid once"
-    if total.kept_calls:
-        words += (
-            f"; {total.kept_tokens:,} tokens{_paid_before(total)} had been paid by other studies"
-        )
-    return words
+__all__ = ["costs_section"]
 
 
-def _marked(cost: str, costs: Costs) -> str:
-    """Dollars that nobody paid are called so wherever they stand."""
-    return f"{cost} ({costs.unreal})" if costs.unreal and costs.total.usd else cost
-
-
-def _paid_before(total: Use) -> str:
-    return f" ({money(total.kept_usd)})" if total.kept_usd else ""
-
-
-def costs_part(findings: Findings) -> Section:
-    """Tables and a figure of costs."""
+def costs_section(findings: ExperimentFindings) -> Section:
+    """Show tables and a figure of costs."""
     costs = findings.costs
-    blocks: list[Block] = [_figure(costs), _by_role(costs), _contrasts(findings)]
+    blocks: list[Block] = [_costs_figure(costs), _by_role(costs), _contrasts(findings)]
     notes = [
         (
             "Seconds of a role are service and waiting added up, also where calls ran side by "
@@ -81,9 +52,9 @@ def costs_part(findings: Findings) -> Section:
             "as if it had run alone; net figures hold what was paid, and the arm that asked first "
             "paid."
         )
-    if costs.total.kept_calls:
+    if costs.total.cached_calls:
         notes.append(
-            f"The replies of {amount(costs.total.kept_calls, 'call')} were taken from other studies "
+            f"The replies of {amount(costs.total.cached_calls, 'call')} were taken from other studies "
             "that had asked the same: the figures hold them in full, net figures without them."
         )
     if costs.total.unpriced:
@@ -92,18 +63,18 @@ def costs_part(findings: Findings) -> Section:
             "are unknown and not 0."
         )
     if findings.spending is not None and findings.spending.cut:
-        notes.append(cut_words(findings.spending))
+        notes.append(interrupted_text(findings.spending))
     if findings.spending is not None and findings.spending.uncounted_usd:
-        notes.append(uncounted_words(findings.spending))
-    blocks += [Paragraph(text=words, kind="note") for words in notes]
+        notes.append(uncounted_text(findings.spending))
+    blocks += [Paragraph.note(words) for words in notes]
     return Section(id="costs", title="Cost", blocks=blocks)
 
 
-def _figure(costs: Costs) -> Figure:
+def _costs_figure(costs: Costs) -> FigureBlock:
     priced = not costs.total.unpriced and costs.total.usd > 0
     bars: dict[str, dict[str, float]] = {}
     for name, arm in costs.arms.items():
-        parts = {role: arm.roles.get(role, Use()) for role in costs.roles} | {
+        parts = {role: arm.roles.get(role, UsageTotals()) for role in costs.roles} | {
             "judging": arm.judging
         }
         bars[name] = {
@@ -113,24 +84,26 @@ def _figure(costs: Costs) -> Figure:
     dollars = ", ".join(filter(None, ["US dollars a run", costs.unreal]))
     what = dollars if priced else "tokens a run, read and written"
     svg = stacked_bars("costs", bars, axis=what, hatched="judging")
-    return Figure(
+    return FigureBlock(
         name="costs",
         svg=svg,
         caption=f"What a run of each arm used, by role ({what}). Grey: judging.",
     )
 
 
-def _by_role(costs: Costs) -> Table:
-    columns = [Column(title="", figures=False)]
+def _by_role(costs: Costs) -> TableBlock:
+    columns = TableColumn.texts("")
     for arm in costs.arms:
-        columns += [Column(title=f"{arm}: {what}") for what in ("calls", "tokens", "$", "seconds")]
+        columns += TableColumn.numbers(
+            *[f"{arm}: {what}" for what in ("calls", "tokens", "$", "seconds")]
+        )
     rows: list[Sequence[str]] = []
     strong = set()
-    for title, uses in _lines(costs):
+    for title, uses in _usage_lines(costs):
         if title.startswith(("all", "writing and judging")):
             strong.add(len(rows))
-        rows.append([title, *[cell for use in uses for cell in _cells(use)]])
-    return Table(
+        rows.append([title, *[cell for use in uses for cell in _usage_cells(use)]])
+    return TableBlock(
         columns=columns, rows=rows, strong=frozenset(strong),
         caption=f"Totals of {name_list(_runs(costs))}{_dollars_are(costs)}",
     )  # fmt: skip
@@ -144,9 +117,9 @@ def _runs(costs: Costs) -> list[str]:
     return [f"{amount(arm.runs, 'run')} of {name}" for name, arm in costs.arms.items()]
 
 
-def _lines(costs: Costs) -> list[tuple[str, list[Use]]]:
+def _usage_lines(costs: Costs) -> list[tuple[str, list[UsageTotals]]]:
     arms = list(costs.arms.values())
-    lines = [(role, [arm.roles.get(role, Use()) for arm in arms]) for role in costs.roles]
+    lines = [(role, [arm.roles.get(role, UsageTotals()) for arm in arms]) for role in costs.roles]
     lines.append(("all roles", [arm.generation for arm in arms]))
     if any(arm.judging.calls for arm in arms):
         lines.append(("judging", [arm.judging for arm in arms]))
@@ -159,8 +132,8 @@ def _lines(costs: Costs) -> list[tuple[str, list[Use]]]:
     return lines
 
 
-def _net(use: Use) -> Use:
-    return Use(
+def _net(use: UsageTotals) -> UsageTotals:
+    return UsageTotals(
         calls=use.calls - use.shared_calls,
         tokens=use.net_tokens,
         usd=use.usd - use.shared_usd,
@@ -168,7 +141,7 @@ def _net(use: Use) -> Use:
     )
 
 
-def _cells(use: Use) -> list[str]:
+def _usage_cells(use: UsageTotals) -> list[str]:
     return [
         f"{use.calls:,}",
         f"{use.tokens:,}",
@@ -180,27 +153,27 @@ def _cells(use: Use) -> list[str]:
 # --- contrasts ------------------------------------------------------------------------------------
 
 
-def _contrasts(findings: Findings) -> Table:
-    """How much more an arm used than its reference: writing, judging and both; in full and net."""
+def _contrasts(findings: ExperimentFindings) -> TableBlock:
+    """Compare each arm with its reference: writing, judging and both; in full and net."""
     arms = findings.costs.arms
-    columns = [Column(title="a run", figures=False), Column(title="", figures=False)]
-    columns += [Column(title=title) for title in ("reference", "arm", "difference", "relative")]
+    columns = TableColumn.texts("a run", "")
+    columns += TableColumn.numbers("reference", "arm", "difference", "relative")
     rows: list[Sequence[str]] = []
     for arm, other in findings.plan.contrasts:
         name = f"{arm} {MINUS} {other}"
         rows += [
             [name, *cells]
-            for cells in _compared(arms[arm], arms[other], shares=findings.costs.shares)
+            for cells in _comparison_rows(arms[arm], arms[other], shares=findings.costs.shares)
         ]
         rows += [[name, *cells] for cells in _critical_path(findings, arm, other)]
-    return Table(
+    return TableBlock(
         columns=columns,
         rows=rows,
         caption=f"Compute of each contrast, mean of a run{_dollars_are(findings.costs)}",
     )
 
 
-def _compared(one: ArmCosts, other: ArmCosts, *, shares: bool) -> list[list[str]]:
+def _comparison_rows(one: ArmCosts, other: ArmCosts, *, shares: bool) -> list[list[str]]:
     rows = []
     sums = {"writing": (one.generation, other.generation), "judging": (one.judging, other.judging),
             "both": (one.both, other.both)}  # fmt: skip
@@ -214,20 +187,27 @@ def _compared(one: ArmCosts, other: ArmCosts, *, shares: bool) -> list[list[str]
             rows.append(
                 [
                     f"tokens, {title}",
-                    *_row(_each(mine.tokens, one), _each(theirs.tokens, other), "tokens"),
+                    *_comparison_cells(
+                        _per_run(mine.tokens, one), _per_run(theirs.tokens, other), "tokens"
+                    ),
                 ]
             )
             rows.append(
-                [f"$, {title}", *_row(_each(mine.cost, one), _each(theirs.cost, other), "usd")]
+                [
+                    f"$, {title}",
+                    *_comparison_cells(
+                        _per_run(mine.cost, one), _per_run(theirs.cost, other), "usd"
+                    ),
+                ]
             )
     return rows
 
 
-def _each(total: float | None, arm: ArmCosts) -> float | None:
+def _per_run(total: float | None, arm: ArmCosts) -> float | None:
     return None if total is None or not arm.runs else total / arm.runs
 
 
-def _critical_path(findings: Findings, arm: str, other: str) -> list[list[str]]:
+def _critical_path(findings: ExperimentFindings, arm: str, other: str) -> list[list[str]]:
     rows = {
         row.arm: row.mean
         for row in (findings.analysis.compute if findings.analysis else ())
@@ -235,10 +215,15 @@ def _critical_path(findings: Findings, arm: str, other: str) -> list[list[str]]:
     }
     if rows.get(arm) is None or rows.get(other) is None:
         return []
-    return [["seconds, critical path, completed runs", *_row(rows[arm], rows[other], "seconds")]]
+    return [
+        [
+            "seconds, critical path, completed runs",
+            *_comparison_cells(rows[arm], rows[other], "seconds"),
+        ]
+    ]
 
 
-def _row(mine: float | None, theirs: float | None, kind: str) -> list[str]:
+def _comparison_cells(mine: float | None, theirs: float | None, kind: str) -> list[str]:
     show = {"tokens": lambda value: number(value, 0), "usd": money, "seconds": duration}[kind]
     if mine is None or theirs is None:
         return [show(theirs), show(mine), "unknown", "unknown"]

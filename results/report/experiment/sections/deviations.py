@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from orglab.results.number_format import amount
-from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.experiment.plan_history import PlanChange
 from orglab.results.report.render.blocks import (
     Block,
     Bullets,
-    Column,
     Fold,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableColumn,
 )
 
-__all__ = ["changed_after_data", "deviations_part"]
+__all__ = ["changed_after_data", "deviations_section"]
 
 
-def changed_after_data(findings: Findings) -> bool:
-    """Outcomes or tests were changed when runs had ended already."""
+def changed_after_data(findings: ExperimentFindings) -> bool:
+    """Check whether outcomes or tests were changed after runs had ended."""
     return any(change.ended and change.touches_analysis for change in findings.changes)
 
 
-def deviations_part(findings: Findings) -> Section:
-    """Changes of plan, runs beyond it, replays that diverged, what could not be computed."""
-    blocks: list[Block] = [_told(change) for change in findings.changes]
+def deviations_section(findings: ExperimentFindings) -> Section:
+    """Show changes of plan, runs beyond it, diverged replays, what could not be computed."""
+    blocks: list[Block] = [_change_fold(change) for change in findings.changes]
     found = _facts(findings)
     if found:
         blocks.append(Bullets(items=found))
@@ -36,24 +36,20 @@ def deviations_part(findings: Findings) -> Section:
         )
         blocks.append(Paragraph(text=words))
     blocks.append(
-        Paragraph(
-            text=(
-                f"The plan has the hash {findings.plan.hash} and was frozen at "
-                f"{findings.plan.added}."
-            ),
-            kind="note",
+        Paragraph.note(
+            f"The plan has the hash {findings.plan.hash} and was frozen at {findings.plan.added}."
         )
     )
     return Section(id="deviations", title="Deviations from the frozen plan", blocks=blocks)
 
 
-def _told(change: PlanChange) -> Fold:
-    columns = [Column(title=title, figures=False) for title in ("where", "before", "after")]
+def _change_fold(change: PlanChange) -> Fold:
+    columns = TableColumn.texts("where", "before", "after")
     rows = [[each.path, each.before, each.after] for each in change.changes]
-    return Fold(title=_change_words(change), blocks=[Table(columns=columns, rows=rows)])
+    return Fold(title=_change_title(change), blocks=[TableBlock(columns=columns, rows=rows)])
 
 
-def _change_words(change: PlanChange) -> str:
+def _change_title(change: PlanChange) -> str:
     what = "The analysis was changed" if change.touches_analysis else "The plan was changed"
     places = amount(len(change.changes), "place")
     if not change.ended:
@@ -64,8 +60,8 @@ def _change_words(change: PlanChange) -> str:
     )
 
 
-def _facts(findings: Findings) -> list[str]:
-    facts = list(findings.faults) if findings.tables.rows else []
+def _facts(findings: ExperimentFindings) -> list[str]:
+    facts = list(findings.errors) if findings.tables.rows else []
     tables = findings.tables
     if others := tables.outside - tables.earlier:
         facts.append(

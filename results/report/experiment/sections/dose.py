@@ -12,39 +12,46 @@ from orglab.results.number_format import (
     p_equals,
     p_value,
 )
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.experiment.sections.robustness import coefficient_words
-from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
+from orglab.results.report.experiment.findings import ExperimentFindings
+from orglab.results.report.experiment.sections.robustness import coefficient_text
+from orglab.results.report.render.blocks import (
+    Block,
+    FigureBlock,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableColumn,
+)
 from orglab.results.report.render.scatter import DosePanel, dose_figure
 from orglab.results.statistics.data.cells import unit_means
-from orglab.results.statistics.data.dataset import Study
+from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.models.dose_response import Dose
 from orglab.results.statistics.models.regression import Fit
 
-__all__ = ["dose_part"]
+__all__ = ["dose_section"]
 
 
-def dose_part(findings: Findings) -> Section | None:
-    """Every declared dose-response."""
-    analysis, study = findings.analysis, findings.study
-    if analysis is None or study is None or not analysis.dose:
+def dose_section(findings: ExperimentFindings) -> Section | None:
+    """Show every declared dose-response."""
+    analysis, dataset = findings.analysis, findings.dataset
+    if analysis is None or dataset is None or not analysis.dose:
         return None
-    panels = [panel for row in analysis.dose if (panel := _panel(study, row))]
+    panels = [panel for row in analysis.dose if (panel := _panel(dataset, row))]
     blocks: list[Block] = []
     if panels:
         caption = (
             "Each mark is a unit of the arm; bars are means at each dose. The line is the "
             "least-squares fit, drawn where the model has no covariates."
         )
-        blocks.append(Figure(name="dose", svg=dose_figure("dose", panels), caption=caption))
+        blocks.append(FigureBlock(name="dose", svg=dose_figure("dose", panels), caption=caption))
     for row in analysis.dose:
-        blocks += _told(row)
+        blocks += _dose_blocks(row)
     return Section(id="dose", title="Dose and response", blocks=blocks)
 
 
-def _panel(study: Study, row: Dose) -> DosePanel | None:
+def _panel(dataset: Dataset, row: Dose) -> DosePanel | None:
     dose, outcome = (
-        unit_means(study.cells(name).of(row.within)) for name in (row.dose, row.outcome)
+        unit_means(dataset.cells(name).of(row.within)) for name in (row.dose, row.outcome)
     )
     both = np.isfinite(dose) & np.isfinite(outcome)
     if not both.any():
@@ -59,7 +66,7 @@ def _panel(study: Study, row: Dose) -> DosePanel | None:
     )
 
 
-def _told(row: Dose) -> list[Block]:
+def _dose_blocks(row: Dose) -> list[Block]:
     found = row.spearman
     held = (
         f", with {name_list([label(name) for name in row.covariates])} held equal"
@@ -79,22 +86,22 @@ def _told(row: Dose) -> list[Block]:
         )
     if row.left_out:
         words += f" {amount(row.left_out, 'unit')} without all values left out."
-    return [Paragraph(text=words), _fits(row)]
+    return [Paragraph(text=words), _fits_table(row)]
 
 
-def _fits(row: Dose) -> Table:
-    columns = [Column(title="least squares", figures=False)]
-    columns += [Column(title=title) for title in ("estimate", "t", "p", "n", "R²")]
-    rows = [cells for fit in (row.classical, row.clustered) for cells in _cells(fit)]
-    return Table(columns=columns, rows=rows)
+def _fits_table(row: Dose) -> TableBlock:
+    columns = TableColumn.texts("least squares")
+    columns += TableColumn.numbers("estimate", "t", "p", "n", "R²")
+    rows = [cells for fit in (row.classical, row.clustered) for cells in _fit_rows(fit)]
+    return TableBlock(columns=columns, rows=rows)
 
 
-def _cells(fit: Fit) -> list[list[str]]:
+def _fit_rows(fit: Fit) -> list[list[str]]:
     kind = f"{fit.errors} errors" + (f" ({fit.clusters} clusters)" if fit.clusters else "")
     if not fit.coefficients:
         return [[f"{kind}: {fit.why}", "", "", "", "", ""]]
     return [
-        [f"{label(one.name)}, {kind}", coefficient_words(one), number(one.statistic, 2),
+        [f"{label(one.name)}, {kind}", coefficient_text(one), number(one.statistic, 2),
          p_value(one.p), str(fit.n), number(fit.r_squared, 2)]
         for one in fit.coefficients[1:]
     ]  # fmt: skip

@@ -7,25 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from orglab.results.number_format import (
-    NOTHING,
-    clear_places,
-    interval,
-    label,
-    number,
-    p_value,
-    signed,
+from orglab.results.number_format import NOTHING, label, number, p_value, with_interval
+from orglab.results.report.experiment.findings import ExperimentFindings
+from orglab.results.report.render.blocks import (
+    Block,
+    FigureBlock,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableColumn,
 )
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.render.blocks import Block, Column, Figure, Paragraph, Section, Table
 from orglab.results.report.render.slope_plot import SlopePanel, slopes
 from orglab.results.statistics.models.draft_comparison import DraftRow
 
-__all__ = ["drafts_part"]
+__all__ = ["drafts_section"]
 
 
-def drafts_part(findings: Findings) -> Section | None:
-    """Every declared comparison of drafts."""
+def drafts_section(findings: ExperimentFindings) -> Section | None:
+    """Show every declared comparison of drafts."""
     analysis, plan = findings.analysis, findings.analysis_plan
     if analysis is None or plan is None or not plan.drafts:
         return None
@@ -40,28 +39,25 @@ def drafts_part(findings: Findings) -> Section | None:
             "First and second draft of the same run: green where the second is higher, red "
             "where it is lower. Black: means."
         )
-        blocks.append(Figure(name="drafts", svg=slopes("drafts", panels), caption=caption))
-    blocks.append(_table(rows))
+        blocks.append(FigureBlock(name="drafts", svg=slopes("drafts", panels), caption=caption))
+    blocks.append(_drafts_table(rows))
     words = (
         "Only runs in which the role wrote a second draft are in the rows of second drafts: they "
         "were chosen by what happened. Rows are not corrected for the number of tests."
     )
-    blocks.append(Paragraph(text=words, kind="note"))
+    blocks.append(Paragraph.note(words))
     return Section(id="drafts", title="Drafts", blocks=blocks)
 
 
-def _table(rows: Sequence[DraftRow]) -> Table:
-    columns = [
-        Column(title=title, figures=False) for title in ("role, arm", "measure", "comparison")
-    ]
-    columns += [
-        Column(title=title)
-        for title in ("n", "mean", "against", "difference", "d_z", "p", "Wilcoxon p", "median")
-    ]
-    return Table(columns=columns, rows=[_cells(row) for row in rows])
+def _drafts_table(rows: Sequence[DraftRow]) -> TableBlock:
+    columns = TableColumn.texts("role, arm", "measure", "comparison")
+    columns += TableColumn.numbers(
+        "n", "mean", "against", "difference", "d_z", "p", "Wilcoxon p", "median"
+    )
+    return TableBlock(columns=columns, rows=[_draft_cells(row) for row in rows])
 
 
-def _cells(row: DraftRow) -> list[str]:
+def _draft_cells(row: DraftRow) -> list[str]:
     cells = [
         f"{row.role}, {row.arm}",
         label(row.measure),
@@ -72,13 +68,10 @@ def _cells(row: DraftRow) -> list[str]:
     if row.test is None or row.against is None:
         return [*cells, *[NOTHING] * 5, median]
     test = row.test
-    digits = clear_places(test.difference, test.low, test.high)
-    size = f"{signed(test.difference, digits)}"
-    size += f" [{interval(test.low, test.high, digits)}]" if test.low is not None else ""
     return [
         *cells,
         number(row.against.mean),
-        size,
+        with_interval(test.difference, test.low, test.high),
         number(test.d_z, 2),
         p_value(test.p) if test.p is not None else test.why,
         p_value(row.robust.p) if row.robust else NOTHING,
@@ -86,7 +79,7 @@ def _cells(row: DraftRow) -> list[str]:
     ]
 
 
-def _panel(findings: Findings, row: DraftRow) -> SlopePanel | None:
+def _panel(findings: ExperimentFindings, row: DraftRow) -> SlopePanel | None:
     if row.comparison != "second - first" or not row.summary.n:
         return None
     drafts = findings.tables.drafts
@@ -107,8 +100,8 @@ def _panel(findings: Findings, row: DraftRow) -> SlopePanel | None:
     )
 
 
-def _means(findings: Findings, drafts: pd.DataFrame) -> pd.Series[float]:
-    """Unit means over the completed runs."""
+def _means(findings: ExperimentFindings, drafts: pd.DataFrame) -> pd.Series[float]:
+    """Return unit means over the completed runs."""
     runs = findings.tables.runs
     done = runs.loc[runs["status"] == "completed", ["arm", "unit", "replicate"]]
     known = drafts.dropna(subset=["value"]).merge(done, on=["arm", "unit", "replicate"])

@@ -9,7 +9,8 @@ from typing import TypeAlias
 from orglab.results.number_format import (
     MINUS,
     NOTHING,
-    clear_places,
+    amount,
+    duration,
     interval,
     label,
     money,
@@ -18,13 +19,12 @@ from orglab.results.number_format import (
     percent,
     places,
     signed,
+    with_interval,
 )
 from orglab.results.report.experiment.answer import is_shown
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.render.blocks import (
-    Column,
-    Table,
-)
+from orglab.results.report.experiment.findings import ExperimentFindings
+from orglab.results.report.render.blocks import TableBlock, TableColumn
+from orglab.results.statistics.data.pairing import Missing
 from orglab.results.statistics.effects import ArmSummary, Effect
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "bracketed",
     "contrast_name",
     "difference_text",
+    "effect_details",
     "effect_table",
     "effect_title",
     "several_contrasts",
@@ -53,8 +54,8 @@ def effect_table(
     names: Sequence[str] = (),
     first: str = "outcome",
     unreal: str = "",
-) -> Table:
-    """The main figures of effects; rows that are shown to differ stand out.
+) -> TableBlock:
+    """Show the main figures of effects; rows that are shown to differ stand out.
 
     Args:
         rows: The effects.
@@ -72,15 +73,17 @@ def effect_table(
     made += [
         (title, [cell(row) for row in rows]) for title, cell in _columns(rows, several, unreal)
     ]
-    return Table(
-        columns=[Column(title=title, figures=at >= worded) for at, (title, _) in enumerate(made)],
+    return TableBlock(
+        columns=[
+            TableColumn(title=title, figures=at >= worded) for at, (title, _) in enumerate(made)
+        ],
         rows=list(zip(*[cells for _, cells in made], strict=True)),
         strong=frozenset(at for at, row in enumerate(rows) if is_shown(row, alpha)),
     )
 
 
 def _columns(rows: Sequence[Effect], several: bool, unreal: str) -> Iterator[tuple[str, Cell]]:
-    """Title and cell of each column; the family's columns only where there is a family."""
+    """Yield title and cell of each column; the family's columns only if there is a family."""
     corrected = any(row.family_size for row in rows)
     one = rows[0] if rows and not several else None
     if corrected:
@@ -96,9 +99,9 @@ def _columns(rows: Sequence[Effect], several: bool, unreal: str) -> Iterator[tup
         yield "p (Holm)", lambda row: p_value(row.p_adjusted) if row.family_size else NOTHING
     yield "Wilcoxon p", lambda row: p_value(row.robust.p) if row.robust else NOTHING
     yield "wins / ties / losses", _wins
-    yield "units missing", lambda row: _both(row, lambda side: str(len(side.missing.units)))
-    yield "tokens a run", lambda row: _both(row, _tokens)
-    yield f"{unreal}\n$ a run".strip(), lambda row: _both(row, _dollars)
+    yield "units missing", lambda row: _both_arms(row, lambda side: str(len(side.missing.units)))
+    yield "tokens a run", lambda row: _both_arms(row, _tokens)
+    yield f"{unreal}\n$ a run".strip(), lambda row: _both_arms(row, _dollars)
 
 
 def _wins(row: Effect) -> str:
@@ -112,35 +115,35 @@ def _family(row: Effect) -> str:
 
 def _mean(row: Effect, side: ArmSummary) -> str:
     if row.rates is not None and side.rate_low is not None:
-        low, high = _times(side.rate_low), _times(side.rate_high)
+        low, high = _in_percent(side.rate_low), _in_percent(side.rate_high)
         return f"{percent(side.paired_mean)}\n[{interval(low, high, 0)}]"
     return number(side.paired_mean, places(side.paired_mean))
 
 
-def _times(share: float | None) -> float | None:
+def _in_percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
 def difference_text(row: Effect) -> str:
-    """The difference with its interval; of rates in percentage points."""
+    """Format the difference with its interval; of rates in percentage points."""
     if row.rates is not None:
         found = row.rates
-        size, low, high = _times(found.difference), _times(found.low), _times(found.high)
+        size, low, high = (
+            _in_percent(found.difference),
+            _in_percent(found.low),
+            _in_percent(found.high),
+        )
         return bracketed(size, low, high, " points")
     return bracketed(row.effect.difference, row.effect.low, row.effect.high)
 
 
 def bracketed(value: float | None, low: float | None, high: float | None, unit: str = "") -> str:
-    """A value, with its unit, over its interval."""
-    if value is None:
-        return NOTHING
-    digits = clear_places(value, low, high)
-    words = f"{signed(value, digits)}{unit}"
-    return f"{words}\n[{interval(low, high, digits)}]" if low is not None else words
+    """Format a value, with its unit, above its interval."""
+    return with_interval(value, low, high, unit=unit, separator="\n")
 
 
 def test_text(row: Effect) -> str:
-    """The statistic, or why there is none."""
+    """Format the statistic, or why there is none."""
     if row.statistic is None:
         return row.why or NOTHING
     if row.rates is not None:
@@ -149,12 +152,12 @@ def test_text(row: Effect) -> str:
 
 
 def _test_cell(row: Effect) -> str:
-    """The test, or why there is none, in short lines."""
+    """Format the test in short lines, or why there is none."""
     return test_text(row) if row.statistic is not None else fill(test_text(row), _LINE)
 
 
-def _both(row: Effect, cell: Callable[[ArmSummary], str]) -> str:
-    """Reference and arm, as everywhere."""
+def _both_arms(row: Effect, cell: Callable[[ArmSummary], str]) -> str:
+    """Format a value of reference and arm."""
     first, second = (cell(row.arms[arm]) for arm in (row.reference, row.arm))
     if first == second == NOTHING:
         return first
@@ -171,15 +174,127 @@ def _dollars(side: ArmSummary) -> str:
 
 
 def contrast_name(outcome: str, arm: str, reference: str, *, several: bool) -> str:
-    """The outcome, and the contrast where there are several."""
+    """Name the outcome, and the contrast if there are several."""
     return f"{label(outcome)}, {arm} {MINUS} {reference}" if several else label(outcome)
 
 
-def several_contrasts(findings: Findings) -> bool:
-    """The study has more than one contrast."""
+def several_contrasts(findings: ExperimentFindings) -> bool:
+    """Check whether the study has more than one contrast."""
     return len(findings.plan.contrasts) > 1
 
 
 def effect_title(row: Effect) -> str:
-    """The outcome and the contrast."""
+    """Name the outcome and the contrast."""
     return f"{label(row.outcome)} ({row.arm} {MINUS} {row.reference})"
+
+
+def effect_details(row: Effect) -> TableBlock:
+    """Show test, sizes, robust test, equivalence, missing values and compute of one effect."""
+    facts = [("pairs", _pairs(row))]
+    facts += [(f"mean, {arm}", _arm_text(side)) for arm, side in row.arms.items()]
+    facts += _sizes(row)
+    facts.append(("test", _test_details(row)))
+    optional = {
+        "McNemar's table": _discordant(row) if row.rates else "",
+        "Wilcoxon signed-rank": _wilcoxon(row) if row.robust else "",
+        "equivalence (TOST)": _equivalence(row) if row.equivalence else "",
+        "worst case of what is missing": _worst_case(row),
+    }
+    facts += [(name, words) for name, words in optional.items() if words]
+    facts += [(f"missing, {arm}", why_missing(side.missing)) for arm, side in row.arms.items()]
+    if row.unmatched:
+        facts.append(("left out, missing under the other arm", amount(row.unmatched, "value")))
+    facts += [(f"compute a run, {arm}", _compute_text(side)) for arm, side in row.arms.items()]
+    columns = TableColumn.texts(effect_title(row), "")
+    return TableBlock(
+        columns=columns, rows=[(name, words.replace("\n", " ")) for name, words in facts]
+    )
+
+
+def _pairs(row: Effect) -> str:
+    judges = amount(row.judges, "judge") if row.judges else "no judges"
+    return f"{row.n}; at most {amount(row.replicates, 'replicate')} a unit and arm; {judges}"
+
+
+def _sizes(row: Effect) -> list[tuple[str, str]]:
+    found = row.effect
+    return [
+        ("difference", difference_text(row)),
+        ("standard deviation of the differences", number(found.sd)),
+        ("d_z (noncentral t)", bracketed(found.d_z, found.d_z_low, found.d_z_high)),
+        ("d_av; g_z (bias removed)", f"{number(found.d_av, 2)}; {number(found.g_z, 2)}"),
+    ]
+
+
+def _test_details(row: Effect) -> str:
+    if row.p is None:
+        return f"no test: {row.why}"
+    corrected = f", {p_value(row.p_adjusted)} after Holm" if row.family_size else ""
+    test = test_text(row) if row.rates else f"{row.test}, {test_text(row)}"
+    return f"{test}, p {p_value(row.p)}{corrected}"
+
+
+def _worst_case(row: Effect) -> str:
+    found = row.worst_case
+    return f"{signed(found.low)} to {signed(found.high)}" if found else ""
+
+
+def _arm_text(side: ArmSummary) -> str:
+    words = (
+        f"{number(side.paired_mean)} over the pairs; {number(side.mean)} over "
+        f"{amount(side.n, 'unit')}"
+    )
+    return f"{words}, SD {number(side.sd)}"
+
+
+def _discordant(row: Effect) -> str:
+    found = row.rates
+    if found is None:
+        return NOTHING
+    return (
+        f"both {found.both}, {row.arm} alone {found.only_first}, {row.reference} alone "
+        f"{found.only_second}, neither {found.neither}"
+    )
+
+
+def _wilcoxon(row: Effect) -> str:
+    found = row.robust
+    if found is None or found.statistic is None:
+        return "; ".join(found.notes) if found else NOTHING
+    words = [f"T = {number(found.statistic, 1)}, p {p_value(found.p)} ({found.method})"]
+    words.append(f"rank-biserial {number(found.rank_biserial, 2)}")
+    words += ["ties share mid-ranks"] if found.ties else []
+    return "; ".join([*words, *found.notes])
+
+
+def _equivalence(row: Effect) -> str:
+    found = row.equivalence
+    if found is None or found.p is None:
+        return f"not tested: {found.why}" if found else NOTHING
+    outcome = "equivalent within" if found.equivalent else "equivalence not shown within"
+    words = (
+        f"{outcome} ±{number(found.margin)} (d_z ±{number(found.margin_d_z, 2)}), p "
+        f"{p_value(found.p)}"
+    )
+    return (
+        f"{words}; the smallest margin that these data establish is ±{number(found.smallest)}; "
+        f"with {row.n} pairs none below d_z ±{number(found.possible_d_z, 2)} could be"
+    )
+
+
+def why_missing(found: Missing) -> str:
+    """Describe how many units have no value and why."""
+    words = [f"{len(found.units)} of {amount(found.planned, 'unit')}"]
+    words += [f"{reason}: {count}" for reason, count in found.why.items()]
+    if found.cells:
+        words.append(f"and {amount(found.cells, 'single value')} of units that have others")
+    return "; ".join(words)
+
+
+def _compute_text(side: ArmSummary) -> str:
+    shows = {"cost_usd": money, "seconds": duration}
+    texts = [
+        f"{label(name)} {shows[name](value) if name in shows else number(value)}"
+        for name, value in side.compute.items()
+    ]
+    return ", ".join(texts) or "not known"

@@ -12,17 +12,17 @@ from orglab.results.number_format import (
     percent,
 )
 from orglab.results.report.experiment.answer import is_shown
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.experiment.sections.effect_details import effect_details
+from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.experiment.sections.effect_table import (
     FAMILIES,
+    effect_details,
     effect_table,
     effect_title,
 )
 from orglab.results.report.render.blocks import (
     Block,
     Bullets,
-    Figure,
+    FigureBlock,
     Fold,
     Paragraph,
     Section,
@@ -32,14 +32,14 @@ from orglab.results.report.render.slope_plot import MOST_LINES, SlopePanel, slop
 from orglab.results.statistics.data.pairing import pair
 from orglab.results.statistics.effects import Effect
 
-__all__ = ["effect_forest", "effects_part", "pairs_part"]
+__all__ = ["effect_forest", "effects_section", "pairs_section"]
 
 
 _MANY_ROWS = 24
 
 
-def effects_part(findings: Findings) -> Section | None:
-    """Headline rows; None where nothing was computed."""
+def effects_section(findings: ExperimentFindings) -> Section | None:
+    """Show the headline rows; None if nothing was computed."""
     analysis, plan = findings.analysis, findings.analysis_plan
     if analysis is None or plan is None:
         return None
@@ -47,15 +47,15 @@ def effects_part(findings: Findings) -> Section | None:
     blocks: list[Block] = []
     if not findings.declared:
         words = "No analysis was declared: p-values are not corrected, and none is a confirmation."
-        blocks.append(Paragraph(text=words, kind="warning"))
-    blocks += _shown(findings, plan.alpha)
+        blocks.append(Paragraph.warning(words))
+    blocks += _effect_blocks(findings, plan.alpha)
     blocks += [
-        Paragraph(text=text, kind="note")
-        for text in _reading(rows, several=len(plan.contrasts) > 1, level=plan.level)
+        Paragraph.note(text)
+        for text in _table_notes(rows, several=len(plan.contrasts) > 1, level=plan.level)
     ]
     warned = [f"{effect_title(row)}: {words}" for row in rows for words in row.warnings]
     if warned:
-        blocks.append(Paragraph(text="To be read with care:", kind="warning"))
+        blocks.append(Paragraph.warning("To be read with care:"))
         blocks.append(Bullets(items=warned))
     blocks.append(
         Fold(title="Every figure of every effect", blocks=[effect_details(row) for row in rows])
@@ -63,8 +63,8 @@ def effects_part(findings: Findings) -> Section | None:
     return Section(id="effects", title="Effects", blocks=blocks)
 
 
-def _shown(findings: Findings, alpha: float) -> list[Block]:
-    """Figure and table; where they would be long, the follow-ups fold away."""
+def _effect_blocks(findings: ExperimentFindings, alpha: float) -> list[Block]:
+    """Show figure and table; if they would be long, the follow-ups are folded."""
     analysis = findings.analysis
     primary, followups = (analysis.primary, analysis.followups) if analysis else ((), ())
     if len(primary) + len(followups) <= _MANY_ROWS or not primary or not followups:
@@ -77,7 +77,7 @@ def _shown(findings: Findings, alpha: float) -> list[Block]:
 
 
 def _figure_and_table(
-    name: str, rows: Sequence[Effect], findings: Findings, alpha: float
+    name: str, rows: Sequence[Effect], findings: ExperimentFindings, alpha: float
 ) -> list[Block]:
     if not rows:  # nothing was declared to be tested
         return []
@@ -87,7 +87,7 @@ def _figure_and_table(
     ]
 
 
-def _reading(rows: Sequence[Effect], *, several: bool, level: float) -> list[str]:
+def _table_notes(rows: Sequence[Effect], *, several: bool, level: float) -> list[str]:
     sizes = {row.family: row.family_size for row in rows if row.family_size}
     families = "; ".join(
         f"{FAMILIES.get(name, name)}: {amount(size, 'declared test')}"
@@ -114,7 +114,7 @@ def effect_forest(
     name: str, groups: Sequence[tuple[str, Sequence[tuple[str, Effect]]]], alpha: float,
     sides: tuple[str, str] | None = None, margin: float | None = None, level: float = 0.95,
 ) -> str:  # fmt: skip
-    """A forest of d_z: groups of named effects."""
+    """Draw a forest of d_z: groups of named effects."""
     made = [
         ForestGroup(
             title=title, rows=[_forest_row(row_label, row, alpha) for row_label, row in rows]
@@ -138,7 +138,9 @@ def _forest_row(row_label: str, row: Effect, alpha: float) -> ForestRow:
     )
 
 
-def _forest_figure(name: str, rows: Sequence[Effect], alpha: float, findings: Findings) -> Figure:
+def _forest_figure(
+    name: str, rows: Sequence[Effect], alpha: float, findings: ExperimentFindings
+) -> FigureBlock:
     pairs = dict.fromkeys((row.arm, row.reference) for row in rows)
     groups = []
     for arm, other in pairs:
@@ -155,7 +157,7 @@ def _forest_figure(name: str, rows: Sequence[Effect], alpha: float, findings: Fi
     caption = f"Effect of each outcome (d_z, {percent(findings.level)} interval). Diamonds: {_diamonds(rows, alpha)}."
     if margin is not None:
         caption += f" Shaded: the declared region of equivalence, ±{number(margin, 2)}."
-    return Figure(
+    return FigureBlock(
         name=name,
         svg=effect_forest(name, groups, alpha, sides, margin, findings.level),
         caption=caption,
@@ -163,7 +165,7 @@ def _forest_figure(name: str, rows: Sequence[Effect], alpha: float, findings: Fi
 
 
 def _diamonds(rows: Sequence[Effect], alpha: float) -> str:
-    """What stands out, and by which p."""
+    """Describe which rows stand out, and by which p."""
     corrected = [row.family_size > 0 for row in rows]
     level = f"p below {alpha:g}".replace(" 0.", " .")
     if all(corrected):
@@ -175,15 +177,15 @@ def _diamonds(rows: Sequence[Effect], alpha: float) -> str:
     )
 
 
-def pairs_part(findings: Findings) -> Section | None:
-    """Each unit as a line from the reference to the arm, for the primary outcomes."""
-    analysis, study = findings.analysis, findings.study
-    if analysis is None or study is None:
+def pairs_section(findings: ExperimentFindings) -> Section | None:
+    """Draw each unit as a line from the reference to the arm, for the primary outcomes."""
+    analysis, dataset = findings.analysis, findings.dataset
+    if analysis is None or dataset is None:
         return None
     panels = []
     rows = [row for row in analysis.primary or analysis.followups[:6] if row.rates is None]
     for row in rows:  # rates have no lines to speak of: their table tells all
-        found = pair(study.cells(row.outcome), row.arm, row.reference)
+        found = pair(dataset.cells(row.outcome), row.arm, row.reference)
         if len(found.units):
             panels.append(
                 SlopePanel(
@@ -201,5 +203,5 @@ def pairs_part(findings: Findings) -> Section | None:
         caption += (
             f" {MOST_LINES} of the units are drawn, evenly chosen by the size of the difference."
         )
-    figure = Figure(name="pairs", svg=slopes("pairs", panels), caption=caption)
+    figure = FigureBlock(name="pairs", svg=slopes("pairs", panels), caption=caption)
     return Section(id="pairs", title="Pair by pair", blocks=[figure])

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from orglab.results.number_format import NOTHING, amount, label, number, percent
 from orglab.results.report.experiment.counts import LoopRow
 from orglab.results.report.experiment.data import NOT_RUN
-from orglab.results.report.experiment.findings import Findings
-from orglab.results.report.experiment.sections.served_models import served_blocks
-from orglab.results.report.render.blocks import Block, Bullets, Column, Paragraph, Section, Table
+from orglab.results.report.experiment.findings import ExperimentFindings
+from orglab.results.report.render.blocks import (
+    Block,
+    Bullets,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableColumn,
+)
+from orglab.results.usage.served_models import Drift
 
-__all__ = ["attrition_part", "loops_part"]
+__all__ = ["attrition_section", "loops_section"]
 
 _MOST_REASONS = 3
 _STATUSES = {
@@ -25,17 +32,16 @@ _STATUSES = {
 }
 
 
-def loops_part(findings: Findings) -> Section | None:
-    """Verdicts by link and action; None where no link has spoken."""
+def loops_section(findings: ExperimentFindings) -> Section | None:
+    """Show verdicts by link and action; None if no link has spoken."""
     if not findings.loops:
         return None
-    columns = [Column(title=title, figures=False) for title in ("link", "by", "action")]
+    columns = TableColumn.texts("link", "by", "action")
     arms = [arm for arm in findings.plan.arms if any(row.arm == arm for row in findings.loops)]
     for arm in arms:
-        columns += [
-            Column(title=f"{arm}: {what}")
-            for what in ("verdicts", "a run", "obliged", "forced", "in runs")
-        ]
+        columns += TableColumn.numbers(
+            *[f"{arm}: {what}" for what in ("verdicts", "a run", "obliged", "forced", "in runs")]
+        )
     found: dict[tuple[str, str, str], dict[str, LoopRow]] = {}
     for row in findings.loops:
         found.setdefault((row.link, row.by, row.action), {})[row.arm] = row
@@ -44,18 +50,18 @@ def loops_part(findings: Findings) -> Section | None:
         for key, own in sorted(found.items())
     ]
     blocks: list[Block] = [
-        Table(columns=columns, rows=rows),
-        Bullets(items=[_loops_of(findings, arm) for arm in findings.plan.arms]),
+        TableBlock(columns=columns, rows=rows),
+        Bullets(items=[_loops_text(findings, arm) for arm in findings.plan.arms]),
     ]
     words = (
         "A verdict that obliged is a loop, and so is a use of a closing link. Forced: it objected with the cap used up, "
         "and the output was delivered all the same."
     )
-    blocks.append(Paragraph(text=words, kind="note"))
+    blocks.append(Paragraph.note(words))
     return Section(id="loops", title="Loops", blocks=blocks)
 
 
-def _loop_cells(findings: Findings, arm: str, own: Mapping[str, LoopRow]) -> list[str]:
+def _loop_cells(findings: ExperimentFindings, arm: str, own: Mapping[str, LoopRow]) -> list[str]:
     row = own.get(arm)
     if row is None:
         return ["0", "0", "0", "0", "0"]
@@ -69,7 +75,7 @@ def _loop_cells(findings: Findings, arm: str, own: Mapping[str, LoopRow]) -> lis
     ]
 
 
-def _loops_of(findings: Findings, arm: str) -> str:
+def _loops_text(findings: ExperimentFindings, arm: str) -> str:
     done = [
         row for row in findings.tables.rows.values() if row.arm == arm and row.status == "completed"
     ]
@@ -83,13 +89,13 @@ def _loops_of(findings: Findings, arm: str) -> str:
 # --- attrition ------------------------------------------------------------------------------------
 
 
-def attrition_part(findings: Findings) -> Section:
-    """Runs by arm and how they ended; missing scores by arm, and why."""
-    columns = [Column(title="arm", figures=False), Column(title="planned")]
-    columns += [Column(title=words) for words in _STATUSES.values()]
-    columns.append(Column(title="reasons", figures=False))
+def attrition_section(findings: ExperimentFindings) -> Section:
+    """Show runs by arm and status, and missing scores by arm and reason."""
+    columns = TableColumn.texts("arm") + TableColumn.numbers("planned")
+    columns += TableColumn.numbers(*_STATUSES.values())
+    columns += TableColumn.texts("reasons")
     rows = [_attrition_cells(findings, arm) for arm in findings.plan.arms]
-    blocks: list[Block] = [Table(columns=columns, rows=rows, caption="Runs by arm")]
+    blocks: list[Block] = [TableBlock(columns=columns, rows=rows, caption="Runs by arm")]
     missing = _missing_rows(findings)
     if missing is None:
         blocks.append(
@@ -101,37 +107,39 @@ def attrition_part(findings: Findings) -> Section:
             "Missing scores are counted over completed runs; a judge's unreadable verdict "
             "is missing. Nothing missing counts as 0."
         )
-        blocks.append(Paragraph(text=words, kind="note"))
-    blocks += served_blocks(findings)
+        blocks.append(Paragraph.note(words))
+    blocks += served_model_blocks(findings)
     return Section(id="attrition", title="Attrition and missing scores", blocks=blocks)
 
 
-def _attrition_cells(findings: Findings, arm: str) -> list[str]:
+def _attrition_cells(findings: ExperimentFindings, arm: str) -> list[str]:
     runs = findings.tables.runs
     own = runs[runs["arm"] == arm]
     counts = own["status"].value_counts().to_dict()
     counts["running"] = counts.pop("not ended", 0)
     reasons = own.loc[own["reason"] != "", "reason"].value_counts()
-    told = [f"{reason} ({count})" for reason, count in reasons.head(_MOST_REASONS).items()]
-    told += [f"{len(reasons) - _MOST_REASONS} more reasons"] if len(reasons) > _MOST_REASONS else []
+    texts = [f"{reason} ({count})" for reason, count in reasons.head(_MOST_REASONS).items()]
+    texts += (
+        [f"{len(reasons) - _MOST_REASONS} more reasons"] if len(reasons) > _MOST_REASONS else []
+    )
     return [
         arm,
         str(len(own)),
         *[str(counts.get(status, 0)) for status in _STATUSES],
-        "; ".join(told) or NOTHING,
+        "; ".join(texts) or NOTHING,
     ]
 
 
-def _missing_rows(findings: Findings) -> Table | None:
-    scores = _of_completed(findings)
-    scores = scores[scores["outcome"].isin(_told(findings))]
+def _missing_rows(findings: ExperimentFindings) -> TableBlock | None:
+    scores = _scores_of_completed(findings)
+    scores = scores[scores["outcome"].isin(_analysed_names(findings))]
     gaps = scores[scores["value"].isna()]
     if not len(gaps):
         return None
     arms = findings.plan.arms
-    columns = [Column(title="score", figures=False), Column(title="judge", figures=False)]
-    columns += [Column(title=f"{arm}: missing") for arm in arms]
-    columns.append(Column(title="why", figures=False))
+    columns = TableColumn.texts("score", "judge")
+    columns += TableColumn.numbers(*[f"{arm}: missing" for arm in arms])
+    columns += TableColumn.texts("why")
     totals = scores.groupby(["outcome", "judge", "arm"]).size().to_dict()
     rows = []
     for (outcome, judge), own in gaps.groupby(["outcome", "judge"]):
@@ -142,11 +150,11 @@ def _missing_rows(findings: Findings) -> Table | None:
             cells.append(f"{count} of {total} ({percent(count / total)})" if total else NOTHING)
         reasons = own["reason"].replace("", "no reason given").value_counts().head(_MOST_REASONS)
         rows.append([*cells, "; ".join(f"{reason} ({count})" for reason, count in reasons.items())])
-    return Table(columns=columns, rows=rows, caption="Missing scores of completed runs")
+    return TableBlock(columns=columns, rows=rows, caption="Missing scores of completed runs")
 
 
-def _told(findings: Findings) -> list[str]:
-    """Names of scores that the analysis reads."""
+def _analysed_names(findings: ExperimentFindings) -> list[str]:
+    """List the names of scores that the analysis reads."""
     plan = findings.analysis_plan
     if plan is None:
         return sorted(findings.tables.scores["outcome"].drop_duplicates())
@@ -155,7 +163,35 @@ def _told(findings: Findings) -> list[str]:
     return [*plan.outcomes, *parts, *plan.covariates, *dose, *[each.outcome for each in plan.mixed]]
 
 
-def _of_completed(findings: Findings) -> pd.DataFrame:
+def _scores_of_completed(findings: ExperimentFindings) -> pd.DataFrame:
     runs = findings.tables.runs
     done = runs.loc[runs["status"] == "completed", ["arm", "unit", "replicate"]]
     return findings.tables.scores.merge(done, on=["arm", "unit", "replicate"])
+
+
+def served_model_blocks(findings: ExperimentFindings) -> list[Block]:
+    """Show models served by several versions; [] if there are none."""
+    if not findings.drifts:
+        return []
+    words = (
+        f"{amount(len(findings.drifts), 'model')} that was asked for did not stay the same: several "
+        "versions served it. Where arms were served by other versions, what differs between them "
+        "need not be the treatment."
+    )
+    columns = TableColumn.texts("asked for", "served", "fingerprint")
+    columns += TableColumn.numbers(*[f"{arm}: calls" for arm in findings.plan.arms])
+    rows = [row for drift in findings.drifts for row in _version_rows(drift, findings.plan.arms)]
+    table = TableBlock(columns=columns, rows=rows, caption="Models served by several versions")
+    return [Paragraph.warning(words), table]
+
+
+def _version_rows(drift: Drift, arms: Sequence[str]) -> list[list[str]]:
+    return [
+        [
+            drift.model or drift.provider,
+            version.served,
+            version.fingerprint or NOTHING,
+            *[f"{version.calls.get(arm, 0):,}" for arm in arms],
+        ]
+        for version in drift.versions
+    ]

@@ -6,38 +6,38 @@ from collections.abc import Mapping, Sequence
 
 from orglab.results.number_format import NOTHING, amount, name_list, number
 from orglab.results.report.experiment.counts import HedgeCounts
-from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.bars import grouped_bars
 from orglab.results.report.render.blocks import (
     Block,
-    Column,
-    Figure,
+    FigureBlock,
     Fold,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableColumn,
 )
 
-__all__ = ["hedges_part"]
+__all__ = ["hedges_section"]
 
 Arms = Mapping[str, HedgeCounts]
 
 
-def hedges_part(findings: Findings) -> Section | None:
-    """What ``hedges`` counted in the measured outputs; None where it was not asked."""
+def hedges_section(findings: ExperimentFindings) -> Section | None:
+    """Show what ``hedges`` counted in the measured outputs; None if it was not used."""
     if not findings.hedges:
         return None
     blocks: list[Block] = []
     for at, (arguments, arms) in enumerate(findings.hedges.items()):
         if len(findings.hedges) > 1:
             blocks.append(Paragraph(text=f"hedges {arguments}"))
-        blocks += _told(
+        blocks += _hedge_blocks(
             f"hedges-{at + 1}", {arm: arms[arm] for arm in findings.plan.arms if arm in arms}
         )
     return Section(id="hedges", title="Hedges by class and term", blocks=blocks)
 
 
-def _told(name: str, arms: Arms) -> list[Block]:
+def _hedge_blocks(name: str, arms: Arms) -> list[Block]:
     counted = name_list(
         [(f"{arm}: {amount(found.classes.total(), 'hedge')} in {found.words:,} words of "
 f"{amount(found.runs, 'output')}")
@@ -46,7 +46,7 @@ f"{amount(found.runs, 'output')}")
     blocks: list[Block] = [
         Paragraph(text=f"{counted}. Rates are per 1,000 words, all words of an arm together.")
     ]
-    classes = _ordered(arms, "classes")
+    classes = _by_frequency(arms, "classes")
     used = [each for each in classes if any(found.classes[each] for found in arms.values())]
     if not used:
         return blocks
@@ -54,16 +54,19 @@ f"{amount(found.runs, 'output')}")
     svg = grouped_bars(name, rows, axis="hedges per 1,000 words")
     unused = [each for each in classes if each not in used]
     caption = "Hedges by class." + (f" None of {name_list(unused, 'or')}." if unused else "")
-    blocks.append(Figure(name=name, svg=svg, caption=caption))
-    blocks.append(_table(arms, "class", "classes", used))
+    blocks.append(FigureBlock(name=name, svg=svg, caption=caption))
+    blocks.append(_counts_table(arms, "class", "classes", used))
     blocks.append(
-        Fold(title="By term", blocks=[_table(arms, "term", "terms", _ordered(arms, "terms"))])
+        Fold(
+            title="By term",
+            blocks=[_counts_table(arms, "term", "terms", _by_frequency(arms, "terms"))],
+        )
     )
     return blocks
 
 
-def _ordered(arms: Arms, kind: str) -> list[str]:
-    """Commonest first."""
+def _by_frequency(arms: Arms, kind: str) -> list[str]:
+    """List names, most frequent first."""
     totals: dict[str, int] = {}
     for found in arms.values():
         for name, count in getattr(found, kind).items():
@@ -75,10 +78,10 @@ def _rates(arms: Arms, kind: str, name: str) -> dict[str, float]:
     return {arm: found.rate(getattr(found, kind)[name]) or 0.0 for arm, found in arms.items()}
 
 
-def _table(arms: Arms, title: str, kind: str, names: Sequence[str]) -> Table:
-    columns = [Column(title=title, figures=False)]
+def _counts_table(arms: Arms, title: str, kind: str, names: Sequence[str]) -> TableBlock:
+    columns = TableColumn.texts(title)
     for arm in arms:
-        columns += [Column(title=f"{arm}: count"), Column(title=f"{arm}: per 1,000 words")]
+        columns += TableColumn.numbers(f"{arm}: count", f"{arm}: per 1,000 words")
     rows = []
     for name in names:
         cells = [name]
@@ -89,4 +92,4 @@ def _table(arms: Arms, title: str, kind: str, names: Sequence[str]) -> Table:
                 NOTHING if rate is None else number(rate, 2),
             ]
         rows.append(cells)
-    return Table(columns=columns, rows=rows)
+    return TableBlock(columns=columns, rows=rows)

@@ -6,31 +6,31 @@ from collections.abc import Sequence
 
 from orglab.results.number_format import (
     amount,
-    interval,
     label,
     number,
     percent,
     signed,
+    with_interval,
 )
-from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.blocks import (
     Block,
-    Column,
-    Figure,
+    FigureBlock,
     Fold,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableColumn,
 )
 from orglab.results.report.render.dots import DotRow, dots
 from orglab.results.report.render.forest import ForestGroup, ForestRow, forest
-from orglab.results.statistics.agreement.judge_severity import Judging
+from orglab.results.statistics.agreement.judge_severity import JudgeAgreement
 
-__all__ = ["judges_part"]
+__all__ = ["judges_section"]
 
 
-def judges_part(findings: Findings) -> Section | None:
-    """Agreement and severity, by outcome; None without judges."""
+def judges_section(findings: ExperimentFindings) -> Section | None:
+    """Show agreement and severity, by outcome; None without judges."""
     rows = findings.analysis.judging if findings.analysis else ()
     if not rows:
         return None
@@ -47,17 +47,17 @@ def judges_part(findings: Findings) -> Section | None:
             f"Each judge gave up to {scored.repeats} verdicts on a report; they are "
             "averaged and count as one."
         )
-        blocks.append(Paragraph(text=words, kind="note"))
+        blocks.append(Paragraph.note(words))
     if scored.same_model:
         words = (
             f"In {amount(scored.same_model, 'run')} a judge's model also served a role of "
             "the team: such a judge may favour its own."
         )
-        blocks.append(Paragraph(text=words, kind="warning"))
+        blocks.append(Paragraph.warning(words))
     return Section(id="judges", title="Judges", blocks=blocks)
 
 
-def _alpha_figure(rows: Sequence[Judging], level: float) -> Figure:
+def _alpha_figure(rows: Sequence[JudgeAgreement], level: float) -> FigureBlock:
     made = [
         ForestRow(label=label(row.outcome), value=row.agreement.alpha, low=row.agreement.low,
                   high=row.agreement.high, note=f"undefined: {row.agreement.why}")
@@ -68,16 +68,16 @@ def _alpha_figure(rows: Sequence[Judging], level: float) -> Figure:
         [ForestGroup(title="", rows=made)],
         axis=f"Krippendorff's alpha, with {percent(level)} bootstrap interval",
     )
-    return Figure(
+    return FigureBlock(
         name="agreement",
         svg=svg,
         caption="Agreement of the judges: 1 is perfect, 0 is what chance gives.",
     )
 
 
-def _agreement_table(rows: Sequence[Judging], order: Sequence[str]) -> Table:
+def _agreement_table(rows: Sequence[JudgeAgreement], order: Sequence[str]) -> TableBlock:
     arms = [arm for arm in order if arm in rows[0].by_arm]
-    columns = [Column(title="outcome", figures=False), Column(title="metric", figures=False)]
+    columns = TableColumn.texts("outcome", "metric")
     titles = (
         "alpha",
         *[f"alpha, {arm}" for arm in arms],
@@ -85,13 +85,13 @@ def _agreement_table(rows: Sequence[Judging], order: Sequence[str]) -> Table:
         "rated",
         "one rating only",
     )
-    columns += [Column(title=title) for title in titles]
-    return Table(columns=columns, rows=[_agreement_cells(row, arms) for row in rows])
+    columns += TableColumn.numbers(*titles)
+    return TableBlock(columns=columns, rows=[_agreement_cells(row, arms) for row in rows])
 
 
-def _agreement_cells(row: Judging, arms: Sequence[str]) -> list[str]:
+def _agreement_cells(row: JudgeAgreement, arms: Sequence[str]) -> list[str]:
     found = row.agreement
-    value = f"{number(found.alpha, 2)} [{interval(found.low, found.high, 2)}]"
+    value = with_interval(found.alpha, found.low, found.high, sign=False, decimals=2)
     return [
         label(row.outcome),
         found.metric,
@@ -103,7 +103,7 @@ def _agreement_cells(row: Judging, arms: Sequence[str]) -> list[str]:
     ]
 
 
-def _severity_figure(rows: Sequence[Judging]) -> Figure:
+def _severity_figure(rows: Sequence[JudgeAgreement]) -> FigureBlock:
     made = [
         DotRow(
             label=label(row.outcome),
@@ -116,13 +116,13 @@ def _severity_figure(rows: Sequence[Judging]) -> Figure:
         made,
         axis="mean distance from the mean of all judges of the same report: left is severe",
     )
-    return Figure(name="severity", svg=svg, caption="Severity of each judge, by outcome.")
+    return FigureBlock(name="severity", svg=svg, caption="Severity of each judge, by outcome.")
 
 
-def _judge_table(row: Judging) -> Table:
-    columns = [Column(title=f"{label(row.outcome)}: judge", figures=False)]
+def _judge_table(row: JudgeAgreement) -> TableBlock:
+    columns = TableColumn.texts(f"{label(row.outcome)}: judge")
     titles = ("ratings", "missing", "mean", "severity", "alpha without")
-    columns += [Column(title=title) for title in titles]
+    columns += TableColumn.numbers(*titles)
     cells = [
         [
             each.judge,
@@ -134,4 +134,4 @@ def _judge_table(row: Judging) -> Table:
         ]
         for each in row.judges
     ]
-    return Table(columns=columns, rows=cells)
+    return TableBlock(columns=columns, rows=cells)

@@ -12,16 +12,16 @@ from orglab.results.number_format import (
     number,
     percent,
 )
-from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.blocks import Block, Bullets, Paragraph, Section
 from orglab.results.statistics.analysis import Analysis
 from orglab.results.statistics.plan import AnalysisPlan
 
-__all__ = ["methods_part"]
+__all__ = ["methods_section"]
 
 
-def methods_part(findings: Findings) -> Section:
-    """Design, measures, analysis, sources."""
+def methods_section(findings: ExperimentFindings) -> Section:
+    """Describe design, measures, analysis and sources."""
     blocks: list[Block] = [Paragraph(text=" ".join(_design(findings)))]
     measures = " ".join(_measures(findings))
     if measures:
@@ -30,11 +30,11 @@ def methods_part(findings: Findings) -> Section:
     if plan is not None and analysis is not None:
         blocks.append(Paragraph(text=" ".join(_analysis(plan, analysis))))
         blocks.append(Bullets(items=sorted(set(_sources(plan, analysis)))))
-    blocks.append(Paragraph(text=_software(findings), kind="note"))
+    blocks.append(Paragraph.note(_software(findings)))
     return Section(id="methods", title="Methods", blocks=blocks)
 
 
-def _design(findings: Findings) -> Iterator[str]:
+def _design(findings: ExperimentFindings) -> Iterator[str]:
     plan, progress = findings.plan.normal, findings.progress
     units, replicates = len(plan["units"]), plan["replicates"]
     arms = name_list(findings.plan.arms)
@@ -70,7 +70,7 @@ def _design(findings: Findings) -> Iterator[str]:
         yield f"{who} written by simulated models, not by language models."
 
 
-def _measures(findings: Findings) -> Iterator[str]:
+def _measures(findings: ExperimentFindings) -> Iterator[str]:
     names = [name for each in findings.plan.normal["evaluators"] for name in each]
     if not names:
         return
@@ -80,7 +80,7 @@ def _measures(findings: Findings) -> Iterator[str]:
         judges = [each.judge for each in judging[0].judges]
         yield (
             f"{amount(len(judges), 'judge')} ({name_list(judges)}) each judged every report "
-            "without being told its arm."
+            "blind to its arm."
         )
         if findings.tables.scored.repeats > 1:
             yield f"Each gave up to {findings.tables.scored.repeats} verdicts, which were averaged."
@@ -229,7 +229,7 @@ def _sources(plan: AnalysisPlan, analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _software(findings: Findings) -> str:
+def _software(findings: ExperimentFindings) -> str:
     meta = findings.meta
     when = (
         f"Runs were made from {findings.progress.first} to {findings.progress.last or 'now'}"

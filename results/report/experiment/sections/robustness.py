@@ -8,48 +8,56 @@ from orglab.results.number_format import (
     MINUS,
     NOTHING,
     amount,
-    clear_places,
-    interval,
     label,
     name_list,
     number,
+    p_equals,
     p_value,
     places,
     signed,
+    with_interval,
 )
-from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.experiment.sections.effect_table import (
     contrast_name,
     effect_table,
     several_contrasts,
 )
+from orglab.results.report.experiment.sections.effects import effect_forest
 from orglab.results.report.render.blocks import (
     Block,
     Bullets,
-    Column,
-    Figure,
+    FigureBlock,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableColumn,
 )
 from orglab.results.report.render.dots import DotRow, dots
 from orglab.results.statistics.models.leave_one_out import LeaveOneOut, LeftOut
 from orglab.results.statistics.models.regression import Coefficient
 from orglab.results.statistics.models.sensitivity import AdjustedEffect, MixedEffect
+from orglab.results.statistics.models.subgroups import Split
 
-__all__ = ["coefficient_words", "leaving_out_part", "sensitivity_part", "subsets_part"]
+__all__ = [
+    "coefficient_text",
+    "leave_one_out_section",
+    "moderators_section",
+    "sensitivity_section",
+    "subsets_section",
+]
 
 _FEW = 6
 _MOST_DRAWN = 24
 
 
-def leaving_out_part(findings: Findings) -> Section | None:
-    """Each judge and each unit left out in turn."""
+def leave_one_out_section(findings: ExperimentFindings) -> Section | None:
+    """Show effects without each judge and each unit."""
     rows = findings.analysis.leave_one_out if findings.analysis else ()
     if not rows:
         return None
     blocks: list[Block] = []
-    drawn = _dot_rows(_drawn(findings, rows))
+    drawn = _dot_rows(_rows_to_draw(findings, rows))
     if drawn:
         svg = dots(
             "leaving-out", drawn, axis="d_z, arm minus reference",
@@ -59,23 +67,20 @@ def leaving_out_part(findings: Findings) -> Section | None:
             "Each effect without each judge (coloured) and without each unit (grey). The "
             "line is the effect with all."
         )
-        blocks.append(Figure(name="leaving-out", svg=svg, caption=caption))
-    columns = [Column(title="outcome", figures=False), Column(title="without\neach", figures=False)]
-    columns += [Column(title=title) for title in ("with all", "smallest", "largest")]
-    columns += [
-        Column(title=title, figures=False)
-        for title in ("sign turns\nwithout", "significance turns\nwithout")
-    ]
+        blocks.append(FigureBlock(name="leaving-out", svg=svg, caption=caption))
+    columns = TableColumn.texts("outcome", "without\neach")
+    columns += TableColumn.numbers("with all", "smallest", "largest")
+    columns += TableColumn.texts("sign turns\nwithout", "significance turns\nwithout")
     blocks.append(
-        Table(
+        TableBlock(
             columns=columns,
-            rows=[_summary(row, several=several_contrasts(findings)) for row in rows],
+            rows=[_leave_one_out_cells(row, several=several_contrasts(findings)) for row in rows],
         )
     )
     return Section(id="leaving-out", title="Leaving one out", blocks=blocks)
 
 
-def _summary(row: LeaveOneOut, several: bool) -> list[str]:
+def _leave_one_out_cells(row: LeaveOneOut, several: bool) -> list[str]:
     cells = [contrast_name(row.outcome, row.arm, row.reference, several=several), row.by]
     if row.why:
         return [*cells, signed(row.full.difference), row.why, NOTHING, NOTHING, NOTHING]
@@ -86,8 +91,8 @@ def _summary(row: LeaveOneOut, several: bool) -> list[str]:
         signed(row.full.difference, digits),
         _without(row.smallest, digits),
         _without(row.largest, digits),
-        _names(row.sign_flips),
-        _names(row.significance_flips),
+        _names_or_none(row.sign_flips),
+        _names_or_none(row.significance_flips),
     ]
 
 
@@ -95,7 +100,7 @@ def _without(row: LeftOut | None, digits: int) -> str:
     return NOTHING if row is None else f"{signed(row.difference, digits)} ({row.left_out})"
 
 
-def _names(names: Sequence[str]) -> str:
+def _names_or_none(names: Sequence[str]) -> str:
     if not names:
         return "none"
     if len(names) > _FEW:
@@ -103,8 +108,10 @@ def _names(names: Sequence[str]) -> str:
     return name_list(list(names))
 
 
-def _drawn(findings: Findings, rows: Sequence[LeaveOneOut]) -> Sequence[LeaveOneOut]:
-    """All, or the primary outcomes alone where all would be a very long figure."""
+def _rows_to_draw(
+    findings: ExperimentFindings, rows: Sequence[LeaveOneOut]
+) -> Sequence[LeaveOneOut]:
+    """Return all rows, or the primary outcomes alone if the figure would be very long."""
     primary = findings.analysis_plan.primary if findings.analysis_plan else ()
     few = len({(row.outcome, row.arm, row.reference) for row in rows}) <= _MOST_DRAWN
     return rows if few or not primary else [row for row in rows if row.outcome in primary]
@@ -121,15 +128,17 @@ def _dot_rows(rows: Sequence[LeaveOneOut]) -> list[DotRow]:
         made.append(
             DotRow(
                 label=title,
-                named=list(_values(row for row in own if row.by == "judge")),
-                others=[value for _, value in _values(row for row in own if row.by == "unit")],
+                named=list(_sizes_without(row for row in own if row.by == "judge")),
+                others=[
+                    value for _, value in _sizes_without(row for row in own if row.by == "unit")
+                ],
                 whole=own[0].full.d_z,
             )
         )
     return made
 
 
-def _values(rows: Iterable[LeaveOneOut]) -> Iterable[tuple[str, float]]:
+def _sizes_without(rows: Iterable[LeaveOneOut]) -> Iterable[tuple[str, float]]:
     for row in rows:
         for each in row.rows:
             if each.d_z is not None:
@@ -139,8 +148,8 @@ def _values(rows: Iterable[LeaveOneOut]) -> Iterable[tuple[str, float]]:
 # --- covariates and mixed models ------------------------------------------------------------------
 
 
-def sensitivity_part(findings: Findings) -> Section | None:
-    """Covariates partialled out, and mixed models."""
+def sensitivity_section(findings: ExperimentFindings) -> Section | None:
+    """Show covariates partialled out, and mixed models."""
     analysis = findings.analysis
     if analysis is None or not (analysis.adjusted or analysis.mixed):
         return None
@@ -160,15 +169,15 @@ def sensitivity_part(findings: Findings) -> Section | None:
             "units less one degrees of freedom, not from z."
         )
         blocks.append(Paragraph(text=words))
-        blocks += [block for row in analysis.mixed for block in _mixed(row)]
+        blocks += [block for row in analysis.mixed for block in _mixed_blocks(row)]
     return Section(id="sensitivity", title="Covariates and mixed models", blocks=blocks)
 
 
-def _adjusted_table(rows: Sequence[AdjustedEffect], *, several: bool) -> Table:
-    columns = [Column(title="outcome", figures=False), Column(title="held equal", figures=False)]
-    columns += [Column(title=title) for title in ("pairs", "left out", "remaining difference", "p")]
-    columns.append(Column(title="slope of the covariate"))
-    return Table(columns=columns, rows=[_adjusted_cells(row, several) for row in rows])
+def _adjusted_table(rows: Sequence[AdjustedEffect], *, several: bool) -> TableBlock:
+    columns = TableColumn.texts("outcome", "held equal")
+    columns += TableColumn.numbers("pairs", "left out", "remaining difference", "p")
+    columns += TableColumn.numbers("slope of the covariate")
+    return TableBlock(columns=columns, rows=[_adjusted_cells(row, several) for row in rows])
 
 
 def _adjusted_cells(row: AdjustedEffect, several: bool) -> list[str]:
@@ -180,44 +189,38 @@ def _adjusted_cells(row: AdjustedEffect, several: bool) -> list[str]:
     cells += [str(found.n), str(row.left_out)]
     if found.difference is None:
         return [*cells, found.why, "none", NOTHING]
-    slopes = "; ".join(coefficient_words(one) for one in found.slopes)
-    return [*cells, coefficient_words(found.difference), p_value(found.difference.p), slopes]
+    slopes = "; ".join(coefficient_text(one) for one in found.slopes)
+    return [*cells, coefficient_text(found.difference), p_value(found.difference.p), slopes]
 
 
-def coefficient_words(found: Coefficient) -> str:
-    """``+0.14 [0.07 to 0.21]``."""
-    digits = clear_places(found.estimate, found.low, found.high)
-    if found.low is None:
-        return signed(found.estimate, digits)
-    return f"{signed(found.estimate, digits)} [{interval(found.low, found.high, digits)}]"
+def coefficient_text(found: Coefficient) -> str:
+    """Format a coefficient: ``+0.14 [0.07 to 0.21]``."""
+    return with_interval(found.estimate, found.low, found.high)
 
 
-def _mixed(row: MixedEffect) -> list[Block]:
+def _mixed_blocks(row: MixedEffect) -> list[Block]:
     model = row.model
     title = (
         f"{label(row.outcome)}, {row.arm} {MINUS} {row.reference}: {row.structure}; "
         f"rows are {row.rows_are}"
     )
     if model.why:
-        return [Paragraph(text=f"{title}. No fit: {model.why}.", kind="note")]
-    columns = [
-        Column(title=title, figures=False),
-        *[Column(title=name) for name in ("estimate", "standard error", "t", "p")],
-    ]
+        return [Paragraph.note(f"{title}. No fit: {model.why}.")]
+    columns = TableColumn.texts(title) + TableColumn.numbers("estimate", "standard error", "t", "p")
     cells = [
         [
             one.name.replace(" - ", f" {MINUS} "),
-            coefficient_words(one),
+            coefficient_text(one),
             number(one.error),
             number(one.statistic, 2),
             p_value(one.p),
         ]
         for one in model.coefficients
     ]
-    return [Table(columns=columns, rows=cells), Paragraph(text=_fit_words(row), kind="note")]
+    return [TableBlock(columns=columns, rows=cells), Paragraph.note(_fit_text(row))]
 
 
-def _fit_words(row: MixedEffect) -> str:
+def _fit_text(row: MixedEffect) -> str:
     model = row.model
     words = [f"{model.rows:,} rows, {amount(model.units, 'unit')}, {model.df} degrees of freedom"]
     words += [
@@ -234,8 +237,8 @@ def _fit_words(row: MixedEffect) -> str:
     return "; ".join([*words, *(note.rstrip(".") for note in model.notes)]) + "."
 
 
-def subsets_part(findings: Findings) -> Section | None:
-    """Effects in declared subsets."""
+def subsets_section(findings: ExperimentFindings) -> Section | None:
+    """Show effects in declared subsets."""
     analysis, plan = findings.analysis, findings.analysis_plan
     if analysis is None or plan is None or not analysis.subsets:
         return None
@@ -252,3 +255,71 @@ def subsets_part(findings: Findings) -> Section | None:
         ]
     blocks.append(Bullets(items=["Rows are not corrected for the number of tests."]))
     return Section(id="subsets", title="Subsets", blocks=[*blocks])
+
+
+def moderators_section(findings: ExperimentFindings) -> Section | None:
+    """Show every declared split of an effect."""
+    analysis, plan = findings.analysis, findings.analysis_plan
+    if analysis is None or plan is None or not analysis.by:
+        return None
+    blocks: list[Block] = []
+    for at, column in enumerate(dict.fromkeys(row.column for row in analysis.by)):
+        own = [row for row in analysis.by if row.column == column]
+        name = f"by-{at + 1}"
+        groups = [
+            (
+                _split_title(row),
+                [(_level_label(level.value, level.units), level.effect) for level in row.levels],
+            )
+            for row in own
+        ]
+        if any(rows for _, rows in groups):
+            caption = f"The effect by {column}. Exploratory: rows are not corrected."
+            blocks.append(
+                FigureBlock(
+                    name=name,
+                    svg=effect_forest(name, groups, plan.alpha, level=plan.level),
+                    caption=caption,
+                )
+            )
+        blocks += [Paragraph(text=_heterogeneity(row)) for row in own]
+        blocks += _split_tables(own, plan.alpha, findings.costs.unreal)
+    return Section(id="drawn", title="The effect by what was drawn", blocks=blocks)
+
+
+def _split_title(row: Split) -> str:
+    return f"{label(row.outcome)}, {row.arm} {MINUS} {row.reference}"
+
+
+def _level_label(value: str, units: int) -> str:
+    return f"{value} (n = {units})"
+
+
+def _heterogeneity(row: Split) -> str:
+    words = f"{_split_title(row)} by {row.column}: "
+    if row.f is None:
+        words += "whether the effect differs between the values cannot be tested"
+    else:
+        words += (
+            f"do the effects differ between the values? F = {number(row.f, 2)}, {p_equals(row.p)}"
+        )
+    if row.left_out:
+        words += (
+            f"; {amount(row.left_out, 'pair')} left out, the value being missing or not the "
+            "same in both arms"
+        )
+    return f"{words}."
+
+
+def _split_tables(rows: Sequence[Split], alpha: float, unreal: str) -> list[Block]:
+    return [
+        effect_table(
+            [level.effect for level in row.levels],
+            alpha,
+            names=[level.value for level in row.levels],
+            first=_split_title(row),
+            unreal=unreal,
+        )
+        for row in rows
+        if row.levels
+    ]

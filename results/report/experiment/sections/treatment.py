@@ -7,28 +7,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.number_format import MINUS, amount
-from orglab.results.report.experiment.findings import Findings
+from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.blocks import (
     Block,
     Changes,
-    Column,
     Drawing,
     Fold,
     Paragraph,
     Section,
-    Table,
+    TableBlock,
+    TableColumn,
 )
 from orglab.results.word_diff import word_diff
 
-__all__ = ["treatment_part", "treatment_table", "treatment_words"]
+__all__ = ["treatment_lines", "treatment_section", "treatment_table"]
 
 
 _SHORT = 48
 """Longer values are not shown on the first screen."""
 
 
-def treatment_words(findings: Findings) -> list[str]:
-    """One line a contrast: what differs, from what to what."""
+def treatment_lines(findings: ExperimentFindings) -> list[str]:
+    """Describe what differs, one line a contrast."""
     lines = []
     for arm, other in findings.plan.contrasts:
         found = findings.comparisons.get(f"{arm} - {other}")
@@ -36,11 +36,11 @@ def treatment_words(findings: Findings) -> list[str]:
             declared = findings.plan.normal["treatment"].get(f"{arm} - {other}", [])
             lines.append(f"{arm} against {other}: {', '.join(declared) or 'nothing'}")
             continue
-        told = [
-            f"{each['path']} ({_value(each, 'left', _SHORT)} → {_value(each, 'right', _SHORT)})"
+        texts = [
+            f"{each['path']} ({_side_text(each, 'left', _SHORT)} → {_side_text(each, 'right', _SHORT)})"
             for each in _tested(found)
         ]
-        lines.append(f"{arm} against {other}: {'; '.join(told) or 'nothing differs'}")
+        lines.append(f"{arm} against {other}: {'; '.join(texts) or 'nothing differs'}")
     return lines
 
 
@@ -48,7 +48,7 @@ def _tested(found: Mapping[str, JSON]) -> list[Mapping[str, JSON]]:
     return [each for each in found["differences"] if each["kind"] != "evaluation"]
 
 
-def _value(difference: Mapping[str, JSON], side: str, most: int = 160) -> str:
+def _side_text(difference: Mapping[str, JSON], side: str, most: int = 160) -> str:
     if side not in difference:
         return "absent"
     value = difference[side]
@@ -56,33 +56,30 @@ def _value(difference: Mapping[str, JSON], side: str, most: int = 160) -> str:
     return text if len(text) <= most else f"{len(text):,} characters"
 
 
-def treatment_table(found: Mapping[str, JSON]) -> Table:
-    """Every difference of two arms, side by side."""
-    columns = [
-        Column(title=title, figures=False)
-        for title in ("path", "kind", found["left"], found["right"])
-    ]
+def treatment_table(found: Mapping[str, JSON]) -> TableBlock:
+    """Show every difference of two arms, side by side."""
+    columns = TableColumn.texts("path", "kind", found["left"], found["right"])
     rows = [
-        [each["path"], each["kind"], _value(each, "left"), _value(each, "right")]
+        [each["path"], each["kind"], _side_text(each, "left"), _side_text(each, "right")]
         for each in _tested(found)
     ]
-    return Table(columns=columns, rows=rows)
+    return TableBlock(columns=columns, rows=rows)
 
 
-def treatment_part(findings: Findings) -> Section | None:
-    """Differences, drawings and prompts of every contrast; None where none was frozen."""
+def treatment_section(findings: ExperimentFindings) -> Section | None:
+    """Show differences, drawings and prompts of every contrast; None if none was frozen."""
     blocks = [
         block
         for arm, other in findings.plan.contrasts
         if (found := findings.comparisons.get(f"{arm} - {other}")) is not None
-        for block in _contrast(arm, other, found)
+        for block in _contrast_blocks(arm, other, found)
     ]
     return (
         Section(id="treatment", title="What the arms differ in", blocks=blocks) if blocks else None
     )
 
 
-def _contrast(arm: str, other: str, found: Mapping[str, JSON]) -> Iterator[Block]:
+def _contrast_blocks(arm: str, other: str, found: Mapping[str, JSON]) -> Iterator[Block]:
     undeclared: Sequence[str] = found.get("undeclared") or ()
     words = f"{arm} {MINUS} {other}: {amount(len(_tested(found)), 'difference')}"
     tested = {each["path"] for each in _tested(found)}
@@ -99,10 +96,10 @@ def _contrast(arm: str, other: str, found: Mapping[str, JSON]) -> Iterator[Block
     prompts = found.get("prompts") or ()
     if prompts:
         title = f"Prompts that differ, for the unit {found['unit']} ({len(prompts)})"
-        yield Fold(title=title, blocks=[_prompt(each) for each in prompts])
+        yield Fold(title=title, blocks=[_prompt_fold(each) for each in prompts])
 
 
-def _prompt(prompt: Mapping[str, JSON]) -> Fold:
+def _prompt_fold(prompt: Mapping[str, JSON]) -> Fold:
     if not prompt["left"] or not prompt["right"]:
         side = "right" if prompt["right"] else "left"
         words = "under the arm alone" if side == "right" else "under the reference alone"

@@ -169,8 +169,8 @@ def test_a_reply_of_another_study_is_told_apart(
         }
     costs = read_findings(tmp_path / "runs/second").costs
     free = costs.arms["free"].generation
-    assert free.usd == free.kept_usd == free.shared_usd > 0
-    assert costs.arms["wider"].generation.kept_calls == 0
+    assert free.usd == free.cached_usd == free.shared_usd > 0
+    assert costs.arms["wider"].generation.cached_calls == 0
     assert not costs.between_arms
     assert tally.reused_usd > 0
     assert tally.cost_usd == costs.arms["wider"].generation.usd

@@ -16,7 +16,7 @@ from orglab.results.display.summary import summary
 from orglab.results.report.experiment.data import Tables, read_tables
 from orglab.results.report.experiment.findings import read_findings
 from orglab.results.report.experiment.plan_history import frozen_plans
-from orglab.results.report.experiment.sections.deviations import deviations_part
+from orglab.results.report.experiment.sections.deviations import deviations_section
 from orglab.results.store.reader import Reader
 from orglab.results.store.store import Store
 
@@ -94,7 +94,7 @@ def test_an_edited_unit_is_run_again_and_its_old_runs_are_left_out(run: Run) -> 
         [after["one", "u0"], after["one", "u1"]]
     )
     assert "Left out: 2 runs of units that were edited" in summary([study]).text()
-    told = str(deviations_part(read_findings(study)))
+    told = str(deviations_section(read_findings(study)))
     assert "2 runs in the store are of an earlier content of their unit" in told
 
 

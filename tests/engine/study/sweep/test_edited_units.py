@@ -15,7 +15,7 @@ from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.display.summary import summary
 from orglab.results.report.render.blocks import Paragraph
 from orglab.results.report.sweep.findings import read_sweep_findings
-from orglab.results.report.sweep.sections import conduct_part
+from orglab.results.report.sweep.sections import execution_section
 from orglab.results.tables.sweep_table import sweep_frame
 
 TEAM = """\
@@ -69,7 +69,7 @@ def words(study: Path) -> list[tuple[str, str, float]]:
 
 def told(study: Path) -> str:
     """What the report says of how it went."""
-    blocks = conduct_part(read_sweep_findings(study)).blocks
+    blocks = execution_section(read_sweep_findings(study)).blocks
     return " ".join(block.text for block in blocks if isinstance(block, Paragraph))
 
 

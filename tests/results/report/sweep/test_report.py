@@ -12,8 +12,10 @@ import pytest
 
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.records import Score
+from orglab.results.report.page import Report
 from orglab.results.report.sweep.analysis import FrontRow
-from orglab.results.report.sweep.report import SweepReport, _decision, sweep_report_of
+from orglab.results.report.sweep.findings import SweepFindings
+from orglab.results.report.sweep.report import _decision, sweep_report_of
 from orglab.results.report.write import write_report
 from orglab.results.statistics.models.main_effects import Estimate
 from orglab.results.store.store import Store
@@ -94,12 +96,12 @@ def study(folder: Path, frozen: dict[str, Any], *, units: int = UNITS, reason: s
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> SweepReport:
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report[SweepFindings]:
     """The report of a finished study."""
     return sweep_report_of(study(tmp_path_factory.mktemp("sweep") / "study", plan()))
 
 
-def test_effects_are_found_as_they_were_planted(report: SweepReport) -> None:
+def test_effects_are_found_as_they_were_planted(report: Report[SweepFindings]) -> None:
     """Cap 4 gives 8 more than cap 0, bold takes 1; nothing interacts."""
     main = report.findings.main
     assert main is not None
@@ -111,7 +113,7 @@ def test_effects_are_found_as_they_were_planted(report: SweepReport) -> None:
     assert report.findings.names[main.ranked[0].point] == "cap=4 persona=plain"
 
 
-def test_the_answer_names_the_best_and_what_moved_it(report: SweepReport) -> None:
+def test_the_answer_names_the_best_and_what_moved_it(report: Report[SweepFindings]) -> None:
     """With intervals, and how the outcome was chosen."""
     assert report.answer.startswith("quality was highest under cap=4 persona=plain: ")
     assert "Cap 4 against 0 made +8" in report.answer

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from orglab.results.statistics.agreement.judge_severity import judging, metric_of
 from orglab.results.statistics.agreement.krippendorff import Metric, agreement, alpha
 from orglab.results.statistics.data.arrays import Floats
-from orglab.results.statistics.data.dataset import study_of
+from orglab.results.statistics.data.dataset import dataset_of
 
 CASE = case_folder("58-stats-agreement-missing")
 METRICS: tuple[Metric, ...] = ("nominal", "ordinal", "interval", "ratio")
@@ -163,8 +163,8 @@ def verdicts(values: dict[str, list[float | None]]) -> pd.DataFrame:
 
 def test_severity() -> None:
     """A severe judge lies below the others on the same runs; gaps are counted."""
-    study = study_of(verdicts({"mild": [4, 5, 3], "plain": [4, 4, 3], "severe": [2, 3, None]}))
-    found = judging(study, study.cells("o"), resamples=0)
+    dataset = dataset_of(verdicts({"mild": [4, 5, 3], "plain": [4, 4, 3], "severe": [2, 3, None]}))
+    found = judging(dataset, dataset.cells("o"), resamples=0)
     rows = {row.judge: row for row in found.judges}
     assert min(rows.values(), key=lambda row: row.severity or 0).judge == "severe"
     assert rows["severe"].severity == pytest.approx((2 - 10 / 3 + 3 - 4) / 2)
@@ -177,7 +177,7 @@ def test_alpha_by_arm() -> None:
     """Alpha is given for each arm too."""
     rows = verdicts({"x": [1, 2, 3], "y": [1, 2, 3]})
     other = verdicts({"x": [1, 2, 3], "y": [3, 2, 1]}).assign(arm="b")
-    study = study_of(pd.concat([rows, other]))
-    found = judging(study, study.cells("o"), resamples=0)
+    dataset = dataset_of(pd.concat([rows, other]))
+    found = judging(dataset, dataset.cells("o"), resamples=0)
     assert found.by_arm["a"] == 1
     assert (found.by_arm["b"] or 0) < 0

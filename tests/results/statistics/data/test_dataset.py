@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orglab.results.statistics.data.cells import unit_means
-from orglab.results.statistics.data.dataset import Study, study_of
+from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.data.pairing import missing, pair
 from orglab.results.statistics.errors import DatasetError, PlanError
 from orglab.results.statistics.tests.paired import paired_t
@@ -36,8 +36,8 @@ def test_case_61() -> None:
     expected = case("61-stats-missing-judge-scores")
     wide = pd.read_csv(case_folder("61-stats-missing-judge-scores") / "scores.csv")
     table = wide.melt(id_vars="item", var_name="arm").rename(columns={"item": "unit"})
-    study = study_of(table.assign(outcome="score", reason="unreadable"))
-    cells = study.cells("score")
+    dataset = dataset_of(table.assign(outcome="score", reason="unreadable"))
+    cells = dataset.cells("score")
     for arm, n in (("solo", 7), ("trio", 6)):
         means = unit_means(cells.of(arm))
         assert np.isfinite(means).sum() == n
@@ -47,7 +47,7 @@ def test_case_61() -> None:
     assert test.n == expected["n_pairs"]
     assert test.difference == pytest.approx(expected["mean_diff"])
     assert (test.statistic, test.p) == pytest.approx((expected["t"], expected["p"]), abs=1e-6)
-    gaps = missing(study, cells, "trio")
+    gaps = missing(dataset, cells, "trio")
     assert (gaps.units, gaps.rate, gaps.why) == (("i1", "i6"), 0.25, {"unreadable": 2})
 
 
@@ -56,9 +56,9 @@ def test_case_64() -> None:
     expected = case("64-stats-repeats-not-independent")
     table = pd.read_csv(case_folder("64-stats-repeats-not-independent") / "scores.csv")
     table = table.rename(columns={"item": "unit", "repeat": "replicate", "score": "value"})
-    study = study_of(table.assign(arm="solo", outcome="score"))
-    means = unit_means(study.cells("score").of("solo"))
-    assert (len(means), len(study.axes.replicates)) == (6, 5)
+    dataset = dataset_of(table.assign(arm="solo", outcome="score"))
+    means = unit_means(dataset.cells("score").of("solo"))
+    assert (len(means), len(dataset.axes.replicates)) == (6, 5)
     assert means.mean() == pytest.approx(expected["mean"])
     assert means.std(ddof=1) / 6**0.5 == pytest.approx(expected["se_items"], abs=5e-7)
 
@@ -68,13 +68,13 @@ def test_case_65() -> None:
     expected = case("65-stats-pairing-by-key")
     table = pd.read_csv(case_folder("65-stats-pairing-by-key") / "results.csv")
     names = {"item": "unit", "team": "arm", "repeat": "replicate", "score": "value"}
-    study = study_of(table.rename(columns=names).assign(outcome="score"))
-    pairs = pair(study.cells("score"), "trio", "solo")
+    dataset = dataset_of(table.rename(columns=names).assign(outcome="score"))
+    pairs = pair(dataset.cells("score"), "trio", "solo")
     test = paired_t(pairs.first, pairs.second)
-    assert (test.n, study.duplicates) == (expected["n_pairs"], expected["duplicates"])
+    assert (test.n, dataset.duplicates) == (expected["n_pairs"], expected["duplicates"])
     assert test.difference == pytest.approx(expected["mean_diff"])
     assert (test.statistic, test.p) == pytest.approx((expected["t"], expected["p"]), abs=1e-6)
-    gaps = missing(study, study.cells("score"), "trio")
+    gaps = missing(dataset, dataset.cells("score"), "trio")
     assert (list(gaps.units), gaps.why) == (expected["unpaired"], {"not run": 1})
 
 
@@ -82,25 +82,25 @@ def test_duplicates_that_differ_are_refused() -> None:
     """A value written twice with two values is an error that names the cell and both."""
     table = rows(("a", "u", 0, "j", 1.0), ("a", "u", 0, "j", 2.0))
     with pytest.raises(DatasetError, match=r"arm a, unit u, replicate 0.* judge j: 1.0 and 2.0"):
-        study_of(table)
+        dataset_of(table)
 
 
 def test_missing_column_is_named() -> None:
     """A table without a needed column is refused by the column's name."""
     with pytest.raises(DatasetError, match="scores have no column outcome, value"):
-        study_of(pd.DataFrame({"arm": [], "unit": []}))
+        dataset_of(pd.DataFrame({"arm": [], "unit": []}))
 
 
 def test_text_is_no_value() -> None:
     """A value that is no number is refused."""
     with pytest.raises(DatasetError, match="no number"):
-        study_of(rows(("a", "u", 0, None, "good")))
+        dataset_of(rows(("a", "u", 0, None, "good")))
 
 
 def test_infinite_values_are_missing() -> None:
     """A value that is not finite counts as missing."""
-    study = study_of(rows(("a", "u", 0, None, float("inf")), ("a", "v", 0, None, 1.0)))
-    assert missing(study, study.cells("o"), "a").units == ("u",)
+    dataset = dataset_of(rows(("a", "u", 0, None, float("inf")), ("a", "v", 0, None, 1.0)))
+    assert missing(dataset, dataset.cells("o"), "a").units == ("u",)
 
 
 def test_nullable_columns_of_the_store() -> None:
@@ -114,9 +114,9 @@ def test_nullable_columns_of_the_store() -> None:
             "value": "Float64",
         }
     )
-    study = study_of(table)
-    assert np.isfinite(study.cells("o").values).sum() == 1
-    assert not study.cells("o").judged
+    dataset = dataset_of(table)
+    assert np.isfinite(dataset.cells("o").values).sum() == 1
+    assert not dataset.cells("o").judged
 
 
 def test_like_is_compared_with_like() -> None:
@@ -127,14 +127,14 @@ def test_like_is_compared_with_like() -> None:
         ("b", "u", 0, "mild", 5.0),
         ("b", "u", 0, "severe", None),
     )
-    pairs = pair(study_of(table).cells("o"), "a", "b")
+    pairs = pair(dataset_of(table).cells("o"), "a", "b")
     assert (pairs.first.tolist(), pairs.second.tolist(), pairs.unmatched) == ([5.0], [5.0], 1)
 
 
 def test_replicates_weigh_alike() -> None:
     """Judges are averaged within a replicate first, then replicates, however many judges each had."""
     table = rows(("a", "u", 0, "x", 1.0), ("a", "u", 0, "y", 3.0), ("a", "u", 1, "x", 6.0))
-    assert unit_means(study_of(table).cells("o").of("a")).tolist() == [4.0]
+    assert unit_means(dataset_of(table).cells("o").of("a")).tolist() == [4.0]
 
 
 def runs(*values: tuple[Any, ...]) -> pd.DataFrame:
@@ -146,9 +146,9 @@ def test_runs_that_did_not_complete_count_for_nothing() -> None:
     """A score of a stopped run is out, and the reason is the run's."""
     table = rows(("a", "u", 0, None, 1.0), ("b", "u", 0, None, 2.0))
     states = runs(("a", "u", "stopped", "40 turns"), ("b", "u", "completed", ""))
-    study = study_of(table, states)
-    assert pair(study.cells("o"), "a", "b").units == ()
-    assert missing(study, study.cells("o"), "a").why == {"stopped: 40 turns": 1}
+    dataset = dataset_of(table, states)
+    assert pair(dataset.cells("o"), "a", "b").units == ()
+    assert missing(dataset, dataset.cells("o"), "a").why == {"stopped: 40 turns": 1}
 
 
 def test_planned_units_without_a_run() -> None:
@@ -156,30 +156,30 @@ def test_planned_units_without_a_run() -> None:
     states = runs(
         ("a", "u", "completed", ""), ("a", "v", "completed", ""), ("b", "u", "running", "")
     )
-    study = study_of(rows(("a", "u", 0, None, 1.0)), states)
-    assert missing(study, study.cells("o"), "b").why == {"not run": 1, "running": 1}
-    assert missing(study, study.cells("o"), "a").why == {"no score": 1}
+    dataset = dataset_of(rows(("a", "u", 0, None, 1.0)), states)
+    assert missing(dataset, dataset.cells("o"), "b").why == {"not run": 1, "running": 1}
+    assert missing(dataset, dataset.cells("o"), "a").why == {"no score": 1}
 
 
 def test_two_rows_for_one_run_are_refused() -> None:
     """A run has one row."""
     states = runs(("a", "u", "completed", ""), ("a", "u", "failed", ""))
     with pytest.raises(DatasetError, match="two rows for one run: arm a, unit u"):
-        study_of(rows(("a", "u", 0, None, 1.0)), states)
+        dataset_of(rows(("a", "u", 0, None, 1.0)), states)
 
 
 def test_panel_that_failed_whole() -> None:
     """A row without a judge and without a value is a gap, not an outcome of another kind."""
     table = rows(("a", "u", 0, "j", 4.0), ("a", "v", 0, None, None)).assign(reason="panel failed")
-    study = study_of(table)
-    assert study.cells("o").judges == ("j",)
-    assert missing(study, study.cells("o"), "a").why == {"panel failed": 1}
+    dataset = dataset_of(table)
+    assert dataset.cells("o").judges == ("j",)
+    assert missing(dataset, dataset.cells("o"), "a").why == {"panel failed": 1}
 
 
 def test_judged_and_unjudged_values_do_not_mix() -> None:
     """One outcome cannot have values of judges and values of none."""
     with pytest.raises(DatasetError, match="without a judge"):
-        study_of(rows(("a", "u", 0, "j", 4.0), ("a", "v", 0, None, 3.0)))
+        dataset_of(rows(("a", "u", 0, "j", 4.0), ("a", "v", 0, None, 3.0)))
 
 
 def test_one_scale_an_outcome() -> None:
@@ -188,19 +188,19 @@ def test_one_scale_an_outcome() -> None:
         scale=["ratio", "count"]
     )
     with pytest.raises(DatasetError, match="more than one scale: count, ratio"):
-        study_of(table)
+        dataset_of(table)
 
 
 def test_columns_of_runs_are_outcomes_too() -> None:
     """A numeric column of the runs can be asked for; runs that failed are out."""
     states = runs(("a", "u", "completed", ""), ("a", "v", "failed", "")).assign(loops=[2, 9])
-    study = study_of(rows(("a", "u", 0, None, 1.0)), states)
-    assert unit_means(study.cells("loops").of("a"))[0] == 2
-    assert np.isnan(unit_means(study.cells("loops").of("a"))[1])
+    dataset = dataset_of(rows(("a", "u", 0, None, 1.0)), states)
+    assert unit_means(dataset.cells("loops").of("a"))[0] == 2
+    assert np.isnan(unit_means(dataset.cells("loops").of("a"))[1])
     with pytest.raises(PlanError, match="no outcome and no column of the runs is named 'x'"):
-        study.cells("x")
+        dataset.cells("x")
     with pytest.raises(PlanError, match="no arm 'z'"):
-        study.cells("o").of("z")
+        dataset.cells("o").of("z")
 
 
 PARTS: dict[str, float | None] = {"x": 1.0, "y": 2.0, "z": 6.0}
@@ -216,35 +216,35 @@ def parts(values: dict[str, float | None], judge: str | None = None) -> pd.DataF
     )
 
 
-def composed(table: pd.DataFrame, composites: dict[str, list[str]]) -> Study:
+def composed(table: pd.DataFrame, composites: dict[str, list[str]]) -> Dataset:
     """A study with composites."""
-    return study_of(table, composites=composites)
+    return dataset_of(table, composites=composites)
 
 
 def test_composites_nest() -> None:
     """A composite is the mean of its parts, which may be composites."""
-    study = composed(parts(PARTS), {"both": ["x", "y"], "final": ["both", "z"]})
-    assert study.cells("final").values.item() == 3.75
+    dataset = composed(parts(PARTS), {"both": ["x", "y"], "final": ["both", "z"]})
+    assert dataset.cells("final").values.item() == 3.75
 
 
 def test_composites_in_any_order() -> None:
     """A composite may be declared before its parts."""
-    study = composed(parts(PARTS), {"final": ["both", "z"], "both": ["x", "y"]})
-    assert study.cells("final").values.item() == 3.75
+    dataset = composed(parts(PARTS), {"final": ["both", "z"], "both": ["x", "y"]})
+    assert dataset.cells("final").values.item() == 3.75
 
 
 def test_missing_part_makes_it_missing() -> None:
     """Without one part there is no composite."""
-    study = composed(parts({**PARTS, "y": None}), {"both": ["x", "y"], "final": ["both", "z"]})
-    assert np.isnan(study.cells("final").values.item())
+    dataset = composed(parts({**PARTS, "y": None}), {"both": ["x", "y"], "final": ["both", "z"]})
+    assert np.isnan(dataset.cells("final").values.item())
 
 
 def test_composite_of_a_verdict_and_a_measure() -> None:
     """Parts with and without judges are joined by their means over judges."""
     table = pd.concat([parts({"x": 1.0}, "j"), parts({"x": 3.0}, "k"), parts({"y": 4.0})])
-    study = composed(table, {"both": ["x", "y"]})
-    assert study.cells("both").values.item() == 3.0
-    assert not study.cells("both").judged
+    dataset = composed(table, {"both": ["x", "y"]})
+    assert dataset.cells("both").values.item() == 3.0
+    assert not dataset.cells("both").judged
 
 
 @pytest.mark.parametrize(
@@ -282,9 +282,9 @@ def test_order_of_rows_and_repeats_do_not_matter(cells: dict[Any, Any], random: 
     both = [("a", "z", 0, "j", 1.0), ("b", "z", 0, "j", 2.0)]
     shuffled = [*table, *both, *table]
     random.shuffle(shuffled)
-    one = pair(study_of(rows(*table, *both)).cells("o"), "a", "b")
-    other = pair(study_of(rows(*shuffled)).cells("o"), "a", "b")
+    one = pair(dataset_of(rows(*table, *both)).cells("o"), "a", "b")
+    other = pair(dataset_of(rows(*shuffled)).cells("o"), "a", "b")
     assert one.units == other.units
     assert one.first.tolist() == other.first.tolist()
-    back = pair(study_of(rows(*shuffled)).cells("o"), "b", "a")
+    back = pair(dataset_of(rows(*shuffled)).cells("o"), "b", "a")
     assert back.first.tolist() == one.second.tolist()

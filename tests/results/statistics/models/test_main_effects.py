@@ -95,7 +95,7 @@ def test_a_model_within_units_finds_slopes_and_steps() -> None:
     data[1:, 0] = np.nan
     assert fitted(data, predictors, ["a", "b"])[0].n == 3
     (first, _) = fitted(data, predictors[:, [0, 0]], ["a", "a"])
-    assert first.why == "the factors cannot be told apart in this design"
+    assert first.why == "the factors are collinear in this design"
 
 
 def test_a_difference_counts_units_that_have_both() -> None:

@@ -11,7 +11,7 @@ import pytest
 import statsmodels
 from case_files import case_folder
 
-from orglab.results.statistics.data.dataset import Study, study_of
+from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.models.mixed import mixed_model
 from orglab.results.statistics.models.sensitivity import mixed_effect
 from orglab.results.statistics.plan import Contrast
@@ -64,7 +64,7 @@ def test_case_56() -> None:
     assert (found.converged, found.agrees) == (True, True)
 
 
-def scores(values: dict[str, np.ndarray], judges: int = 1) -> Study:
+def scores(values: dict[str, np.ndarray], judges: int = 1) -> Dataset:
     """A study of two arms: values by arm, unit, replicate and judge."""
     rows = [
         {
@@ -78,7 +78,7 @@ def scores(values: dict[str, np.ndarray], judges: int = 1) -> Study:
         for arm, table in values.items()
         for (unit, replicate, judge), value in np.ndenumerate(table)
     ]
-    return study_of(pd.DataFrame(rows))
+    return dataset_of(pd.DataFrame(rows))
 
 
 def test_one_row_a_unit_and_arm_is_the_paired_t() -> None:

@@ -11,11 +11,11 @@ import statsmodels
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.results.statistics.data.dataset import Study, study_of
+from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.errors import PlanError
-from orglab.results.statistics.models.ancova import adjusted_difference
 from orglab.results.statistics.models.dose_response import dose_response, spearman
 from orglab.results.statistics.models.regression import least_squares
+from orglab.results.statistics.models.sensitivity import adjusted_difference
 from orglab.results.statistics.plan import DosePlan
 
 SLEEP_D = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
@@ -52,7 +52,7 @@ def test_clustered_errors() -> None:
     ("covariates", "why"),
     [
         ({"words": [2.0] * 10}, "words does not vary"),
-        ({"words": COVARIATE, "chars": [2 * x for x in COVARIATE]}, "cannot be told apart"),
+        ({"words": COVARIATE, "chars": [2 * x for x in COVARIATE]}, "are collinear"),
     ],
 )
 def test_covariates_that_say_nothing(covariates: dict[str, list[float]], why: str) -> None:
@@ -108,7 +108,7 @@ def test_spearman_without_variation() -> None:
     assert "too few" in spearman(np.arange(2.0), np.arange(2.0)).why
 
 
-def study(loops: list[int], clarity: list[float], replicates: int = 1) -> Study:
+def dataset(loops: list[int], clarity: list[float], replicates: int = 1) -> Dataset:
     """Runs of one arm with their loops and one score each."""
     keys = [
         {"arm": "deep", "unit": f"u{at // replicates:02}", "replicate": at % replicates}
@@ -118,7 +118,7 @@ def study(loops: list[int], clarity: list[float], replicates: int = 1) -> Study:
         [key | {"outcome": "clarity", "value": v} for key, v in zip(keys, clarity, strict=True)]
     )
     runs = pd.DataFrame([key | {"loops": n} for key, n in zip(keys, loops, strict=True)])
-    return study_of(scores, runs.assign(status="completed", reason="", words=range(len(runs))))
+    return dataset_of(scores, runs.assign(status="completed", reason="", words=range(len(runs))))
 
 
 LOOPS = [0, 1, 2, 0, 1, 2, 2, 0]
@@ -128,7 +128,7 @@ PLAN = DosePlan(outcome="clarity", dose="loops", within="deep")
 
 def test_dose_response() -> None:
     """One row a unit: slope, errors of both kinds, and the label."""
-    found = dose_response(study(LOOPS, CLARITY), PLAN)
+    found = dose_response(dataset(LOOPS, CLARITY), PLAN)
     slope = found.classical.coefficients[1]
     assert slope.estimate == pytest.approx(np.polyfit(LOOPS, CLARITY, 1)[0])
     assert found.clustered.coefficients[1].estimate == pytest.approx(slope.estimate)
@@ -139,7 +139,7 @@ def test_dose_response() -> None:
 
 def test_replicates_are_averaged_for_the_ranks() -> None:
     """Spearman and classical errors count units; clustered ones count runs in their units."""
-    found = dose_response(study(LOOPS, CLARITY, replicates=2), PLAN)
+    found = dose_response(dataset(LOOPS, CLARITY, replicates=2), PLAN)
     assert (found.spearman.n, found.classical.n) == (4, 4)
     assert (found.clustered.n, found.clustered.clusters) == (8, 4)
 
@@ -149,14 +149,14 @@ def test_random_loops_are_labelled() -> None:
     plan = DosePlan(
         outcome="clarity", dose="loops", within="deep", covariates=("words",), randomised=True
     )
-    found = dose_response(study(LOOPS, CLARITY), plan)
+    found = dose_response(dataset(LOOPS, CLARITY), plan)
     assert found.label == "randomised dose"
     assert [one.name for one in found.classical.coefficients] == ["intercept", "loops", "words"]
 
 
 def test_dose_without_variation() -> None:
     """Where every run had the same loops there is no slope."""
-    found = dose_response(study([1] * 8, CLARITY), PLAN)
+    found = dose_response(dataset([1] * 8, CLARITY), PLAN)
     assert found.classical.why == "loops does not vary"
     assert found.clustered.coefficients == ()
 
@@ -165,7 +165,7 @@ def test_unknown_dose() -> None:
     """A dose that no table holds is the plan's fault."""
     plan = DosePlan(outcome="clarity", dose="lops", within="deep")
     with pytest.raises(PlanError, match="'lops'"):
-        dose_response(study(LOOPS, CLARITY), plan)
+        dose_response(dataset(LOOPS, CLARITY), plan)
 
 
 def test_one_cluster_that_alone_decides_a_coefficient_has_no_error() -> None:

@@ -9,8 +9,14 @@ from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.results.statistics.tests.effect_size import d_av, d_z_interval, hedges_correction
-from orglab.results.statistics.tests.paired import differences, paired_t, wins
+from orglab.results.statistics.tests.paired import (
+    d_av,
+    d_z_interval,
+    differences,
+    hedges_correction,
+    paired_t,
+    wins,
+)
 
 CASE = case_folder("54-stats-ttest-no-variance")
 
