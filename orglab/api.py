@@ -22,7 +22,7 @@ from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.providers.base import JSON, Provider
 from orglab.results.records import RunRecord, Score
 from orglab.results.store.reader import Reader
-from orglab.results.store.response_cache import kept_calls_file
+from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
 from orglab.run_request import RunRequest, document_request, team_request
 
@@ -284,7 +284,7 @@ def _prepared(
     folder = Path(out) if out is not None else in_here(request.folder)
     if out is None:
         refuse_changed_tools(folder, [arm.team for arm in request.batch.arms])
-    kept = kept_calls_file(folder) if cache else None
+    kept = response_cache_file(folder) if cache else None
     return folder, replace(request.batch, kept=kept, **options)
 
 

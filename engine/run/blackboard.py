@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from orglab.providers.base import JSON
 from orglab.results.records import Output, Verdict
 
-__all__ = ["NOTHING", "Board", "Directive", "Entries", "Entry", "Post", "readable"]
+__all__ = ["NOTHING", "Blackboard", "Directive", "Entries", "Entry", "Post", "readable"]
 
 Part: TypeAlias = tuple[str, int] | None
 """Of a list handed out item by item: its field, and which item, from 1."""
@@ -134,7 +134,7 @@ class Post:
     hidden: bool = False
 
 
-class Board:
+class Blackboard:
     """The blackboard of one run, and the outputs behind it."""
 
     def __init__(self) -> None:
@@ -212,9 +212,9 @@ class Board:
                 return post.entry
         return None
 
-    def last_of(self, copies: Sequence[str]) -> list[Entry]:
-        """The last visible output of each of ``copies`` that has one, in their order."""
-        return [self._by_output[self._last[copy]].entry for copy in copies if copy in self._last]
+    def last_of(self, replicas: Sequence[str]) -> list[Entry]:
+        """The last visible output of each of ``replicas`` that has one, in their order."""
+        return [self._by_output[self._last[copy]].entry for copy in replicas if copy in self._last]
 
     def last_id(self, copy: str) -> str | None:
         """The id of the last visible output of ``copy``."""

@@ -14,24 +14,24 @@ from typing import Literal, TypeAlias
 from orglab.engine.graph.team import Team
 from orglab.engine.run.blackboard import Entry, readable
 from orglab.engine.run.calls.call_key import CallCounter, digest
-from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.run.calls.pool_draws import draw_models
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.checks import CheckRunner
 from orglab.engine.run.errors import TurnFailed
-from orglab.engine.run.inner_meter import InnerMeter
-from orglab.engine.run.limits import LimitReached, Meter, Spent
+from orglab.engine.run.inner_meter import NestedLimits
+from orglab.engine.run.limits import LimitReached, RunLimits, RunUsage
 from orglab.engine.run.outcome import Outcome, Unit
 from orglab.engine.run.prompts.rendering import Prompter
-from orglab.engine.run.replicas import Copy, output_id
+from orglab.engine.run.replicas import Replica, output_id
 from orglab.engine.run.review import Reviewer
-from orglab.engine.run.routing import Delivery, Emit, Flow, FlowPlan, InboxItem
+from orglab.engine.run.routing import Delivery, EventDraft, InboxItem, Routing, RoutingPlan
 from orglab.engine.run.side_by_side import side_by_side
 from orglab.engine.run.state import RunState
 from orglab.engine.run.subrun import InnerJournal, Names, renamed
 from orglab.engine.run.team_turn import Given, TeamTurn, given_to, hand_in, team_inputs
-from orglab.engine.run.turn import Sharing, Turn, TurnRunner
-from orglab.engine.run.turn_preparation import Speaking
+from orglab.engine.run.turn import SharedResponses, Turn, TurnRunner
+from orglab.engine.run.turn_preparation import TurnPreparation
 from orglab.engine.run.voting import counted
 from orglab.engine.spec.model import AuthorityLink
 from orglab.engine.spec.validate.path_confinement import confined_file
@@ -48,16 +48,16 @@ __all__ = ["Outcome", "RunPlan", "Unit", "resolver", "run_team"]
 class RunPlan:
     """What all runs of a team share: made once, read by many runs at a time."""
 
-    def __init__(self, team: Team, desk: Desk, sources: Sources | None = None) -> None:
+    def __init__(self, team: Team, registry: ModelRegistry, sources: Sources | None = None) -> None:
         self.team = team
         self.sources = sources or Sources()
         self.topology = team.topology
-        self.desk = desk
-        self.flow = FlowPlan(team)
+        self.registry = registry
+        self.routing = RoutingPlan(team)
         self.prompter = Prompter(team.topology)
         self.reviews = {role: _reviewing(team, role) for role in team.topology.roles}
         self.teams = {
-            role: RunPlan(inner, desk, self.sources) for role, inner in team.teams.items()
+            role: RunPlan(inner, registry, self.sources) for role, inner in team.teams.items()
         }
 
 
@@ -74,7 +74,7 @@ async def run_team(
     journal: Journal,
     replicate: int = 0,
     arm: str = "",
-    sharing: Sharing | None = None,
+    sharing: SharedResponses | None = None,
 ) -> Outcome:
     """Runs a team on a unit of work, or goes on with a run that the journal knows.
 
@@ -98,7 +98,7 @@ async def run_team(
         drawn=unit.id,
         tossed=unit.id,
     )
-    return await _Run(plan, unit, journal, frame, Meter(plan.topology.limits)).play()
+    return await _Run(plan, unit, journal, frame, RunLimits(plan.topology.limits)).play()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,7 +119,7 @@ class _Frame:
     seed: int
     replicate: int
     scope: str
-    sharing: Sharing | None
+    sharing: SharedResponses | None
     drawn: str
     tossed: str
     within: str = ""
@@ -164,22 +164,22 @@ def _toolbox(plan: RunPlan, unit: Unit) -> Toolbox:
 
 class _Run:
     def __init__(
-        self, plan: RunPlan, unit: Unit, journal: Journal, frame: _Frame, meter: Meter
+        self, plan: RunPlan, unit: Unit, journal: Journal, frame: _Frame, limits: RunLimits
     ) -> None:
         self.plan, self.unit, self.journal, self.frame = plan, unit, journal, frame
-        self.meter = meter
+        self.limits = limits
         topology = plan.topology
-        self.copies = plan.flow.copies
+        self.replicas = plan.routing.replicas
         self.models = draw_models(
             topology,
-            self.copies,
+            self.replicas,
             seed=frame.seed,
             unit=frame.drawn,
             unit_index=unit.index,
             replicate=frame.replicate,
         )
-        self.flow = Flow(plan.flow)
-        self.state = RunState(topology, self.copies, journal)
+        self.routing = Routing(plan.routing)
+        self.state = RunState(topology, self.replicas, journal)
         self.counter = CallCounter(scope=frame.scope)
         self.names: dict[str, Names] = {}
         self.fault: LimitReached | None = None
@@ -188,7 +188,7 @@ class _Run:
         self.runner = TurnRunner(
             journal=journal,
             counter=self.counter,
-            meter=self.meter,
+            limits=self.limits,
             toolbox=toolbox,
             prompter=plan.prompter,
             unit=unit.id,
@@ -196,16 +196,18 @@ class _Run:
             sharing=frame.sharing,
             within=frame.within,
         )
-        self.speaking = Speaking(
+        self.speaking = TurnPreparation(
             runner=self.runner,
             state=self.state,
-            copies=self.copies,
+            replicas=self.replicas,
             inputs=unit.inputs,
-            seats={name: plan.desk.seat(alias) for name, alias in self.models.items()},
+            bound_models={
+                name: plan.registry.bound_model(alias) for name, alias in self.models.items()
+            },
         )
         self.reviewer = Reviewer(
             state=self.state,
-            flow=self.flow,
+            routing=self.routing,
             speaker=self.speaking,
             checker=CheckRunner(state=self.state, journal=journal, toolbox=toolbox, unit=unit),
             links=plan.reviews,
@@ -215,7 +217,11 @@ class _Run:
         )
         if frame.given is not None:
             hand_in(
-                frame.given, plan.team.start, copies=self.copies, state=self.state, flow=self.flow
+                frame.given,
+                plan.team.start,
+                replicas=self.replicas,
+                state=self.state,
+                routing=self.routing,
             )
         self.delivered: list[str] = []
 
@@ -229,7 +235,7 @@ class _Run:
             **({"inputs": dict(self.unit.inputs)} if self.frame.within else {}),
         )
         try:
-            while ready := self.flow.ready():
+            while ready := self.routing.ready():
                 await self._tick(ready)
         except _Stopped as stop:
             self.fault = stop.fault
@@ -243,8 +249,8 @@ class _Run:
 
     # --- one tick ---------------------------------------------------------------------------
 
-    async def _tick(self, ready: list[Copy]) -> None:
-        allowed = ready[: self.meter.turns_left(len(ready))]
+    async def _tick(self, ready: list[Replica]) -> None:
+        allowed = ready[: self.limits.turns_left(len(ready))]
         if not allowed:
             raise self._stopped(LimitReached("turns"))
         self.state.tick += 1
@@ -253,18 +259,18 @@ class _Run:
         accepted = await self._reviews(outputs)
         sent_back = self.reviewer.sent_back
         deliveries = [Delivery(each.copy, each.id, each.value) for each in accepted]
-        events = self.flow.barrier(deliveries, sent_back, skipped + self.reviewer.skipped)
+        events = self.routing.barrier(deliveries, sent_back, skipped + self.reviewer.skipped)
         self._note(accepted, events)
-        if self.flow.stopped is not None:
-            raise _Stopped(f"cap of {self.flow.stopped}")
+        if self.routing.stopped is not None:
+            raise _Stopped(f"cap of {self.routing.stopped}")
         if len(allowed) < len(ready):
             raise self._stopped(LimitReached("turns"))
 
     def _stopped(self, limit: LimitReached) -> _Stopped:
-        fault = self.meter.outer_fault(limit) if isinstance(self.meter, InnerMeter) else None
+        fault = self.limits.outer_fault(limit) if isinstance(self.limits, NestedLimits) else None
         return _Stopped(limit.which, fault)
 
-    async def _turns(self, allowed: list[Copy]) -> tuple[list[Output], list[str]]:
+    async def _turns(self, allowed: list[Replica]) -> tuple[list[Output], list[str]]:
         """Takes the turns of a tick side by side on the same snapshot, and posts them."""
         taken = [self._begin(copy) for copy in allowed]
         turns = await side_by_side(
@@ -273,15 +279,15 @@ class _Run:
         self._rank(turns)
         self._allow(turns)
         results = await side_by_side([self._take(turn, len(turns)) for turn in turns])
-        self.meter.close_tick(_spent(turn) for turn in turns)
-        self.meter.turns += sum(turn.turns for turn in turns if isinstance(turn, TeamTurn))
+        self.limits.close_tick(_spent(turn) for turn in turns)
+        self.limits.turns += sum(turn.turns for turn in turns if isinstance(turn, TeamTurn))
         self.counter.close(
             [call for turn in turns if isinstance(turn, _CALLING) for call in turn.calls]
         )
         return self._post(allowed, turns, results)
 
-    def _begin(self, copy: Copy) -> tuple[Copy, tuple[InboxItem, ...]]:
-        inbox = self.flow.begin_turn(copy.name)
+    def _begin(self, copy: Replica) -> tuple[Replica, tuple[InboxItem, ...]]:
+        inbox = self.routing.begin_turn(copy.name)
         directive = self.state.directives.get(copy.name)
         again = directive is not None  # it reads its last inbox again
         visit = self.state.next_visit(copy.name)
@@ -293,7 +299,7 @@ class _Run:
         self.state.emit("turn", **body)
         return copy, inbox
 
-    async def _prepare(self, copy: Copy, inbox: Sequence[InboxItem], number: int) -> _Prepared:
+    async def _prepare(self, copy: Replica, inbox: Sequence[InboxItem], number: int) -> _Prepared:
         """A copy's own turn, ready to be taken; the failure where it cannot be."""
         role = copy.role
         if role.asks:
@@ -321,11 +327,11 @@ class _Run:
                 seen[first] = turn.rank + 1
 
     def _allow(self, turns: Sequence[_Prepared]) -> None:
-        if not self.meter.limits_cost:
+        if not self.limits.limits_cost:
             return
         paid = [turn for turn in turns if isinstance(turn, _CALLING)]
         first = [self.runner.most_first(turn) if isinstance(turn, Turn) else 0.0 for turn in paid]
-        for turn, allowance in zip(paid, self.meter.allowances(first), strict=True):
+        for turn, allowance in zip(paid, self.limits.allowances(first), strict=True):
             turn.allowance = allowance
 
     async def _take(self, turn: _Prepared, beside: int) -> Reading | TurnFailed | LimitReached:
@@ -338,7 +344,7 @@ class _Run:
 
     # --- roles that are teams ---------------------------------------------------------------
 
-    def _team_turn(self, copy: Copy, inbox: Sequence[InboxItem], position: str) -> TeamTurn:
+    def _team_turn(self, copy: Replica, inbox: Sequence[InboxItem], position: str) -> TeamTurn:
         variables = self.speaking.variables(copy, inbox)
         inputs = team_inputs(copy.role, variables, self.unit.inputs, self.plan.prompter)
         return TeamTurn(
@@ -359,7 +365,7 @@ class _Run:
         names = self.names.setdefault(turn.copy.name, Names.of(turn.copy))
         inner = self._inner(turn, names, beside)
         outcome = await inner.play()
-        turn.spent, turn.turns = inner.meter.spent, outcome.turns
+        turn.spent, turn.turns = inner.limits.spent, outcome.turns
         turn.events = renamed(outcome.events, names, turn.visit)
         names.close(outcome.events)
         if inner.counter.history:
@@ -384,17 +390,17 @@ class _Run:
             within=f"{frame.within}/{output_id(copy, turn.visit)}".lstrip("/"),
             given=turn.given,
         )
-        meter = InnerMeter(
-            plan.topology.limits, self.meter, beside=beside, allowance=turn.allowance
+        limits = NestedLimits(
+            plan.topology.limits, self.limits, beside=beside, allowance=turn.allowance
         )
         journal = InnerJournal(self.journal, f"{turn.position}.team", names)
-        return _Run(plan, replace(self.unit, inputs=turn.inputs), journal, inner, meter)
+        return _Run(plan, replace(self.unit, inputs=turn.inputs), journal, inner, limits)
 
     # --- what they said ---------------------------------------------------------------------
 
     def _post(
         self,
-        allowed: list[Copy],
+        allowed: list[Replica],
         turns: Sequence[_Prepared],
         results: Sequence[Reading | TurnFailed | LimitReached],
     ) -> tuple[list[Output], list[str]]:
@@ -422,7 +428,7 @@ class _Run:
             raise self._stopped(limit)
         return outputs, skipped
 
-    def _output(self, copy: Copy, turn: _Prepared, reading: Reading) -> Output:
+    def _output(self, copy: Replica, turn: _Prepared, reading: Reading) -> Output:
         visit = self.state.visits[copy.name]
         output = Output(
             id=output_id(copy.name, visit),
@@ -437,7 +443,7 @@ class _Run:
         self.state.post(output, turn.exchange if isinstance(turn, Turn) else ())
         return output
 
-    def _failed_turn(self, copy: Copy, fault: TurnFailed, skipped: list[str]) -> None:
+    def _failed_turn(self, copy: Replica, fault: TurnFailed, skipped: list[str]) -> None:
         error = {"kind": fault.kind, "message": str(fault)}
         self.state.emit(
             "turn_failed", copy=copy.name, visit=self.state.visits[copy.name], error=error
@@ -450,7 +456,7 @@ class _Run:
     # --- the barrier ------------------------------------------------------------------------
 
     def _look_at_limits(self) -> None:
-        over = self.meter.over()
+        over = self.limits.over()
         if over is not None:
             raise _Stopped(over)
 
@@ -465,7 +471,7 @@ class _Run:
         self._look_at_limits()
         return accepted
 
-    def _note(self, accepted: list[Output], events: list[Emit]) -> None:
+    def _note(self, accepted: list[Output], events: list[EventDraft]) -> None:
         taken = {each.body["output"] for each in events if each.kind == "delivered"}
         for output in accepted:
             self.state.mark(output.id, "delivered")
@@ -487,11 +493,11 @@ class _Run:
         if not standing:
             return None
         last = outputs[standing[-1]]
-        copies = self.copies.by_role[last.role]
-        if len(copies) == 1:
+        replicas = self.replicas.by_role[last.role]
+        if len(replicas) == 1:
             return last
         newest = {outputs[name].copy: outputs[name] for name in standing}
-        return together([newest[copy.name] for copy in copies if copy.name in newest])
+        return together([newest[copy.name] for copy in replicas if copy.name in newest])
 
     def _last(self) -> Output | None:
         for output in reversed(self.state.board.outputs.values()):
@@ -523,15 +529,15 @@ class _Run:
             outputs=self._outputs(),
             verdicts=self.state.verdicts,
             events=self.state.events,
-            turns=self.meter.turns,
-            tokens=self.meter.spent.tokens,
-            cost_usd=self.meter.spent.cost_usd,
-            seconds=self.meter.spent.seconds,
+            turns=self.limits.turns,
+            tokens=self.limits.spent.tokens,
+            cost_usd=self.limits.spent.cost_usd,
+            seconds=self.limits.spent.seconds,
         )
 
 
-def _spent(turn: _Prepared) -> Spent:
-    return turn.spent if isinstance(turn, _CALLING) else Spent()
+def _spent(turn: _Prepared) -> RunUsage:
+    return turn.spent if isinstance(turn, _CALLING) else RunUsage()
 
 
 def resolver(folder: Path, unit: Unit) -> Callable[[str], Path]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["OF_ACCOUNTS", "TurnFailed"]
+__all__ = ["ACCOUNT_ERRORS", "TurnFailed"]
 
-OF_ACCOUNTS = frozenset(("authentication", "quota exhausted"))
+ACCOUNT_ERRORS = frozenset(("authentication", "quota exhausted"))
 """Kinds of faults that every call of an account meets: no role is to blame for them."""
 
 
@@ -19,4 +19,4 @@ class TurnFailed(Exception):
     def __init__(self, kind: str, message: str, *, of_account: bool = False) -> None:
         super().__init__(message)
         self.kind = kind
-        self.of_account = of_account or kind in OF_ACCOUNTS
+        self.of_account = of_account or kind in ACCOUNT_ERRORS

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orglab.engine.run.limits import LimitReached, Meter, Spent
+from orglab.engine.run.limits import LimitReached, RunLimits, RunUsage
 from orglab.engine.spec.model import Limits
 
-__all__ = ["InnerMeter", "OuterLimit"]
+__all__ = ["NestedLimits", "OuterLimitReached"]
 
 
-class OuterLimit(LimitReached):
+class OuterLimitReached(LimitReached):
     """Raised within a run where the run around it needs more than a limit of that one allows.
 
     Attributes:
@@ -22,18 +22,18 @@ class OuterLimit(LimitReached):
         self.fault = fault
 
 
-class InnerMeter(Meter):
+class NestedLimits(RunLimits):
     """Counts what a run within a run uses, against its own limits and those around it.
 
     What runs beside it is not looked at: the run around it counts what earlier barriers used.
     """
 
-    def __init__(self, limits: Limits, outer: Meter, *, beside: int, allowance: float) -> None:
+    def __init__(self, limits: Limits, outer: RunLimits, *, beside: int, allowance: float) -> None:
         """Begins to count.
 
         Args:
             limits: The run's own limits.
-            outer: The meter of the run around it.
+            outer: The limits of the run around it.
             beside: Turns of the run around it in this tick, the one that this run is among them.
             allowance: US dollars that the run around it leaves to this one.
         """
@@ -61,29 +61,29 @@ class InnerMeter(Meter):
         own = self._limits.cost_usd
         tightest = self._allowance if own is None else min(own, self._allowance)
         limited = Limits(cost_usd=None if tightest == float("inf") else tightest)
-        meter = Meter(limited)
-        meter.spent = self.spent
-        return meter.allowances(first)
+        limits = RunLimits(limited)
+        limits.spent = self.spent
+        return limits.allowances(first)
 
-    def before_call(self, own: Spent) -> None:
+    def before_call(self, own: RunUsage) -> None:
         """Looks at both limits before a call of a turn that used ``own`` so far.
 
         Raises:
             LimitReached: A limit of this run is used up.
-            OuterLimit: One of the run around it is.
+            OuterLimitReached: One of the run around it is.
         """
         super().before_call(own)
-        total = Spent()
+        total = RunUsage()
         total.add(self.spent)
         total.add(own)
         try:
             self._outer.before_call(total)
         except LimitReached as limit:
-            raise OuterLimit(limit) from limit
+            raise OuterLimitReached(limit) from limit
 
     def outer_fault(self, limit: LimitReached) -> LimitReached | None:
         """What stops the run around this one, where it is not this one's own limit."""
-        if isinstance(limit, OuterLimit):
+        if isinstance(limit, OuterLimitReached):
             return limit.fault
         if limit.which == "turns" and self._outer_turns:
             return LimitReached("turns")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from orglab.engine.spec.model import Limits
 
-__all__ = ["LimitReached", "Meter", "Spent"]
+__all__ = ["LimitReached", "RunLimits", "RunUsage"]
 
 
 ROUNDING = 1e-9
@@ -23,7 +23,7 @@ class LimitReached(Exception):
 
 
 @dataclass(kw_only=True, slots=True)
-class Spent:
+class RunUsage:
     """What was used.
 
     Attributes:
@@ -44,7 +44,7 @@ class Spent:
         """US dollars: the most that it can have cost. Limits are held against it."""
         return self.cost_usd + self.doubt_usd
 
-    def add(self, other: Spent) -> None:
+    def add(self, other: RunUsage) -> None:
         """Adds what was used one after the other."""
         self.tokens += other.tokens
         self.cost_usd += other.cost_usd
@@ -52,7 +52,7 @@ class Spent:
         self.seconds += other.seconds
 
 
-class Meter:
+class RunLimits:
     """Compares what earlier barriers used with the limits.
 
     A limit equal to the need completes: a call is refused when its limit is used up, and a run is
@@ -65,7 +65,7 @@ class Meter:
 
     def __init__(self, limits: Limits) -> None:
         self.turns = 0
-        self.spent = Spent()
+        self.spent = RunUsage()
         self._limits = limits
         self._limited = (limits.tokens, limits.cost_usd, limits.seconds) != (None, None, None)
 
@@ -112,7 +112,7 @@ class Meter:
             raise LimitReached("turns")
         self.turns += 1
 
-    def before_call(self, own: Spent) -> None:
+    def before_call(self, own: RunUsage) -> None:
         """Looks at the limits before a call of a turn that used ``own`` so far.
 
         Raises:
@@ -126,9 +126,9 @@ class Meter:
         """The name of a limit that was overrun, or None."""
         if not self._limited:
             return None
-        return next((which for which, limit, used in self._pairs(Spent()) if used > limit), None)
+        return next((which for which, limit, used in self._pairs(RunUsage()) if used > limit), None)
 
-    def close_tick(self, turns: Iterable[Spent]) -> None:
+    def close_tick(self, turns: Iterable[RunUsage]) -> None:
         """Adds the turns of a tick, which ran side by side: its seconds are the longest's."""
         longest = 0.0
         for spent in turns:
@@ -139,7 +139,7 @@ class Meter:
             longest = max(longest, spent.seconds)
         self.spent.seconds += longest
 
-    def _pairs(self, own: Spent) -> Iterable[tuple[str, float, float]]:
+    def _pairs(self, own: RunUsage) -> Iterable[tuple[str, float, float]]:
         limits, spent = self._limits, self.spent
         if limits.tokens is not None:
             yield "tokens", limits.tokens, spent.tokens + own.tokens

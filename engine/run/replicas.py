@@ -1,4 +1,4 @@
-"""Role copies: ``writer``, or ``writer#1`` and ``writer#2`` where a role has replicas."""
+"""Role replicas: ``writer``, or ``writer#1`` and ``writer#2`` where a role has replicas."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from orglab.engine.spec.model import Role
 
-__all__ = ["Copies", "Copy", "output_id"]
+__all__ = ["Replica", "Replicas", "output_id"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Copy:
+class Replica:
     """One acting copy of a role.
 
     Attributes:
         name: ``writer`` or ``writer#2``.
         role: The role.
         index: From 1.
-        rank: Position in the declared order of all copies.
+        rank: Position in the declared order of all replicas.
     """
 
     name: str
@@ -32,27 +32,27 @@ def output_id(copy: str, visit: int) -> str:
     return f"{copy}@{visit}"
 
 
-class Copies:
-    """All copies of a team, by name and by role, in declared order."""
+class Replicas:
+    """All replicas of a team, by name and by role, in declared order."""
 
     def __init__(self, roles: Mapping[str, Role]) -> None:
-        self.by_name: dict[str, Copy] = {}
-        self.by_role: dict[str, tuple[Copy, ...]] = {}
+        self.by_name: dict[str, Replica] = {}
+        self.by_role: dict[str, tuple[Replica, ...]] = {}
         for role in roles.values():
             made = tuple(self._make(role, index) for index in range(1, role.replicas + 1))
             self.by_role[role.name] = made
 
-    def _make(self, role: Role, index: int) -> Copy:
+    def _make(self, role: Role, index: int) -> Replica:
         name = role.name if role.replicas == 1 else f"{role.name}#{index}"
-        copy = Copy(name=name, role=role, index=index, rank=len(self.by_name))
+        copy = Replica(name=name, role=role, index=index, rank=len(self.by_name))
         self.by_name[name] = copy
         return copy
 
-    def of(self, roles: Iterable[str]) -> list[Copy]:
-        """The copies of ``roles``, in declared order."""
+    def of(self, roles: Iterable[str]) -> list[Replica]:
+        """The replicas of ``roles``, in declared order."""
         found = [copy for role in roles for copy in self.by_role[role]]
         return sorted(found, key=_rank)
 
 
-def _rank(copy: Copy) -> int:
+def _rank(copy: Replica) -> int:
     return copy.rank

@@ -14,8 +14,8 @@ from orglab.engine.run.blackboard import Directive
 from orglab.engine.run.calls.call_key import draw
 from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.prompts.template_context import ReviewSight
-from orglab.engine.run.replicas import Copy
-from orglab.engine.run.routing import Flow
+from orglab.engine.run.replicas import Replica
+from orglab.engine.run.routing import Routing
 from orglab.engine.run.state import LinkState, RunState, phase_of, reviews_left
 from orglab.engine.spec.model import OBLIGING, Action, AuthorityLink, EvaluatorUse
 from orglab.providers.base import JSON
@@ -44,7 +44,7 @@ class Finding:
 class Speaker(Protocol):
     """Takes a superior's review turn."""
 
-    async def review(self, superior: Copy, sight: ReviewSight, phase: int) -> Mapping[str, JSON]:
+    async def review(self, superior: Replica, sight: ReviewSight, phase: int) -> Mapping[str, JSON]:
         """The verdict ``{action, reason, suggestion?, target?}``.
 
         Raises:
@@ -91,19 +91,19 @@ class Reviewer:
 
     Attributes:
         state: The run.
-        flow: Its forward links.
+        routing: Its forward links.
         speaker: Takes review turns.
         checker: Runs checks.
         links: For each role the links that review it, those with checks first.
         seed: The root seed.
         unit: The unit's id.
         replicate: The replicate.
-        sent_back: Copies obliged to act at this barrier, in the order of the verdicts.
-        skipped: Copies whose output made a check crash, and whose role is then skipped.
+        sent_back: Replicas obliged to act at this barrier, in the order of the verdicts.
+        skipped: Replicas whose output made a check crash, and whose role is then skipped.
     """
 
     state: RunState
-    flow: Flow
+    routing: Routing
     speaker: Speaker
     checker: Checker
     links: Mapping[str, Sequence[AuthorityLink]]
@@ -136,7 +136,7 @@ class Reviewer:
                 if self._is_void(output) or await self._review(link, output):
                     return
         except CheckCrashed as crash:
-            if self.flow.plan.copies.by_name[output.copy].role.on_error == "fail":
+            if self.routing.plan.replicas.by_name[output.copy].role.on_error == "fail":
                 raise
             error = {"kind": crash.kind, "message": str(crash)}
             self.state.emit("skipped", copy=output.copy, why="error", error=error)
@@ -145,7 +145,7 @@ class Reviewer:
     def _is_void(self, output: Output) -> bool:
         if output.copy in self.sent_back or output.copy in self.skipped:
             return True
-        return self.flow.is_below(output.copy, self.sent_back)
+        return self.routing.is_below(output.copy, self.sent_back)
 
     async def _review(self, link: AuthorityLink, output: Output) -> bool:
         """Lets one link look at an output; whether it obliged."""
@@ -230,7 +230,7 @@ class Reviewer:
         phase = phase_of(link, counters, output.copy)
         _count(counters, output)
         counters.phase[output.copy] = phase + 1
-        for superior in self.flow.plan.copies.by_role[link.source]:
+        for superior in self.routing.plan.replicas.by_role[link.source]:
             actions = _offered(link, counters, phase)
             verdict = await self._spoken(link, counters, output, actions, [], superior, phase)
             if verdict is None:
@@ -256,11 +256,11 @@ class Reviewer:
         output: Output,
         actions: Sequence[Action],
         findings: Sequence[str],
-        superior: Copy | None = None,
+        superior: Replica | None = None,
         phase: int = 0,
     ) -> Mapping[str, JSON] | None:
         """A review turn; None where it failed and is skipped."""
-        speaker = superior or self.flow.plan.copies.by_role[link.source][0]
+        speaker = superior or self.routing.plan.replicas.by_role[link.source][0]
         sight = ReviewSight(
             link=link,
             output=output,
@@ -286,15 +286,15 @@ class Reviewer:
 
     def _open_targets(self, link: AuthorityLink, output: Output) -> tuple[str, ...]:
         """Subordinates of the link, upstream of the output, that have one of their own."""
-        upstream = self.flow.plan.team.upstream[output.role]
+        upstream = self.routing.plan.team.upstream[output.role]
         standing = self.state.board.standing()
-        copies = self.flow.plan.copies.of(role for role in link.targets if role in upstream)
-        return tuple(copy.name for copy in copies if copy.name in standing)
+        replicas = self.routing.plan.replicas.of(role for role in link.targets if role in upstream)
+        return tuple(copy.name for copy in replicas if copy.name in standing)
 
     def _fixed_targets(self, link: AuthorityLink, output: Output) -> tuple[str, ...]:
         if link.target is None or link.target == output.role:
             return (output.copy,)
-        return tuple(copy.name for copy in self.flow.plan.copies.by_role[link.target])
+        return tuple(copy.name for copy in self.routing.plan.replicas.by_role[link.target])
 
     # --- settling ---------------------------------------------------------------------------
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.replicas import Copies, Copy
+from orglab.engine.run.replicas import Replica, Replicas
 from orglab.engine.spec.model import ForwardLink
 from orglab.providers.base import JSON
 
-__all__ = ["Delivery", "Emit", "Flow", "FlowPlan", "InboxItem"]
+__all__ = ["Delivery", "EventDraft", "InboxItem", "Routing", "RoutingPlan"]
 
 Channel: TypeAlias = tuple[str, str]
 """(link id, name of the copy that sends)."""
@@ -51,7 +51,7 @@ class Delivery(NamedTuple):
     value: JSON
 
 
-class Emit(NamedTuple):
+class EventDraft(NamedTuple):
     """An event to record: kind and body."""
 
     kind: str
@@ -84,26 +84,26 @@ class _State:
     closing: list[InboxItem] = field(default_factory=list)
 
 
-class FlowPlan:
+class RoutingPlan:
     """What never changes between runs of a team: who hears whom, in which order.
 
     Attributes:
         team: The compiled team.
-        copies: Its copies.
-        order: Copies in topological order.
+        replicas: Its replicas.
+        order: Replicas in topological order.
         leaving: For each role its forward links in declared order, ``otherwise`` links last.
-        below: For each role the names of all copies downstream of it.
+        below: For each role the names of all replicas downstream of it.
         channels: For each copy its incoming DAG channels, in declared order.
         items: For each copy those channels by which it gets single items.
     """
 
     def __init__(self, team: Team) -> None:
         self.team = team
-        self.copies = Copies(team.topology.roles)
-        by_role = self.copies.by_role
+        self.replicas = Replicas(team.topology.roles)
+        by_role = self.replicas.by_role
         self.order = [copy for role in team.order for copy in by_role[role]]
         self.leaving: dict[str, list[ForwardLink]] = {role: [] for role in by_role}
-        self.channels: dict[str, list[Channel]] = {name: [] for name in self.copies.by_name}
+        self.channels: dict[str, list[Channel]] = {name: [] for name in self.replicas.by_name}
         self.items: dict[str, list[Channel]] = {}
         for link in sorted(team.topology.forward, key=lambda link: link.when == "otherwise"):
             self.leaving[link.source].append(link)
@@ -116,14 +116,14 @@ class FlowPlan:
         }
 
     def _connect(self, link: ForwardLink) -> None:
-        for target in self.copies.by_role[link.target]:
-            for source in self.copies.by_role[link.source]:
+        for target in self.replicas.by_role[link.target]:
+            for source in self.replicas.by_role[link.source]:
                 self.channels[target.name].append((link.id, source.name))
                 if link.each is not None:
                     self.items.setdefault(target.name, []).append((link.id, source.name))
 
 
-class Flow:
+class Routing:
     """The state of one run's forward links.
 
     Attributes:
@@ -131,13 +131,13 @@ class Flow:
         stopped: Id of the used-up closing link that stops the run, or None.
     """
 
-    def __init__(self, plan: FlowPlan) -> None:
+    def __init__(self, plan: RoutingPlan) -> None:
         self.plan = plan
         self.uses = dict.fromkeys(plan.team.closing, 0)
         self.stopped: str | None = None
         self._closing = plan.team.closing
-        self._by_name = plan.copies.by_name
-        self._by_role = plan.copies.by_role
+        self._by_name = plan.replicas.by_name
+        self._by_role = plan.replicas.by_role
         self._states = {
             name: _State(slots={channel: _Slot() for channel in channels})
             for name, channels in plan.channels.items()
@@ -147,15 +147,15 @@ class Flow:
     def _begin(self) -> None:
         team = self.plan.team
         begun = set(team.start).union(*(team.downstream[role] for role in team.start))
-        for copy in self.plan.copies.of(begun):
+        for copy in self.plan.replicas.of(begun):
             state = self._states[copy.name]
             state.status = "pending" if copy.role.name in team.start else "waiting"
             for channel, slot in state.slots.items():
                 if self._by_name[channel[1]].role.name in begun:
                     slot.held = WAIT
 
-    def ready(self) -> list[Copy]:
-        """Copies whose turn has come, in declared order."""
+    def ready(self) -> list[Replica]:
+        """Replicas whose turn has come, in declared order."""
         return [
             copy for name, copy in self._by_name.items() if self._states[name].status == "pending"
         ]
@@ -177,18 +177,18 @@ class Flow:
 
     def barrier(
         self, accepted: Sequence[Delivery], sent_back: Sequence[str], skipped: Sequence[str]
-    ) -> list[Emit]:
+    ) -> list[EventDraft]:
         """Delivers what was accepted and settles who is ready next.
 
         Args:
             accepted: Outputs to deliver, in declared order.
-            sent_back: Copies that must take another turn, in the order of the verdicts.
-            skipped: Copies whose turn failed and is skipped.
+            sent_back: Replicas that must take another turn, in the order of the verdicts.
+            skipped: Replicas whose turn failed and is skipped.
 
         Returns:
             The events of the barrier, in order.
         """
-        events: list[Emit] = []
+        events: list[EventDraft] = []
         used_now: set[str] = set()
         for delivery in accepted:
             self._deliver(delivery, used_now, events)
@@ -205,7 +205,7 @@ class Flow:
 
     # --- delivering -------------------------------------------------------------------------
 
-    def _deliver(self, delivery: Delivery, used_now: set[str], events: list[Emit]) -> None:
+    def _deliver(self, delivery: Delivery, used_now: set[str], events: list[EventDraft]) -> None:
         source = self._by_name[delivery.copy]
         blocked: list[ForwardLink] = []
         taken = 0
@@ -221,7 +221,7 @@ class Flow:
                 taken += 1
                 self._take(link, delivery, used_now, events)
         for link in blocked:
-            events.append(Emit("cap_used_up", {"link": link.id}))
+            events.append(EventDraft("cap_used_up", {"link": link.id}))
             if not taken and link.on_cap == "stop" and self.stopped is None:
                 self.stopped = link.id
 
@@ -229,7 +229,7 @@ class Flow:
         return link.id in used_now or self.uses[link.id] < (link.cap or 0)
 
     def _take(
-        self, link: ForwardLink, delivery: Delivery, used_now: set[str], events: list[Emit]
+        self, link: ForwardLink, delivery: Delivery, used_now: set[str], events: list[EventDraft]
     ) -> None:
         targets = self._by_role[link.target]
         body: dict[str, JSON] = {
@@ -243,24 +243,24 @@ class Flow:
                 used_now.add(link.id)
                 self.uses[link.id] += 1
             body |= {"use": self.uses[link.id], "cap": link.cap}
-        events.append(Emit("delivered", body))
+        events.append(EventDraft("delivered", body))
         for target in targets:
             self._hand_over(target.name, item, events)
 
     def _hand_out(
-        self, link: ForwardLink, field: str, delivery: Delivery, events: list[Emit]
+        self, link: ForwardLink, field: str, delivery: Delivery, events: list[EventDraft]
     ) -> bool:
         """Gives item i of a list to copy i; whether there was any."""
         source, targets = self._by_name[delivery.copy], self._by_role[link.target]
         value = delivery.value
         items = value.get(field, ()) if isinstance(value, Mapping) else ()
         if len(items) > len(targets):  # the compiler refuses schemas that allow it
-            raise ValueError(f"{link.id}: {len(items)} items for {len(targets)} copies")
+            raise ValueError(f"{link.id}: {len(items)} items for {len(targets)} replicas")
         served, rest = targets[: len(items)], targets[len(items) :]
         if served:
             to = [target.name for target in served]
             body = {"output": delivery.output, "link": link.id, "to": to}
-            events.append(Emit("delivered", body))
+            events.append(EventDraft("delivered", body))
         for target in served:
             item = InboxItem(delivery.output, link.id, delivery.copy, (field, target.index))
             self._hand_over(target.name, item, events)
@@ -268,7 +268,7 @@ class Flow:
             self._not_taken(link, source, "each", events, rest)
         return bool(served)
 
-    def _hand_over(self, target: str, item: InboxItem, events: list[Emit]) -> None:
+    def _hand_over(self, target: str, item: InboxItem, events: list[EventDraft]) -> None:
         state = self._states[target]
         if item.link in self._closing:
             state.closing.append(item)
@@ -277,31 +277,31 @@ class Flow:
         state.arrived.append(item)
         if state.status != "waiting":
             late = {"link": item.link, "output": item.output, "copy": target}
-            events.append(Emit("late", late))
+            events.append(EventDraft("late", late))
 
     def _not_taken(
         self,
         link: ForwardLink,
-        source: Copy,
+        source: Replica,
         why: str,
-        events: list[Emit],
-        rest: Sequence[Copy] | None = None,
+        events: list[EventDraft],
+        rest: Sequence[Replica] | None = None,
     ) -> None:
         targets = self._by_role[link.target] if rest is None else rest
         to = [target.name for target in targets]
         body = {"link": link.id, "copy": source.name, "to": to, "why": why}
-        events.append(Emit("not_taken", body))
+        events.append(EventDraft("not_taken", body))
         if link.id not in self._closing:
             for target in targets:
                 self._states[target.name].slots[link.id, source.name].put(SKIP, message=False)
 
-    def _send_skips(self, source: Copy, events: list[Emit]) -> None:
+    def _send_skips(self, source: Replica, events: list[EventDraft]) -> None:
         for link in self.plan.leaving[source.role.name]:
             self._not_taken(link, source, "skipped", events)
 
     # --- taking another turn ----------------------------------------------------------------
 
-    def _take_again(self, sent_back: list[str], events: list[Emit]) -> None:
+    def _take_again(self, sent_back: list[str], events: list[EventDraft]) -> None:
         states = self._states
         reached = [name for name in states if states[name].closing and name not in sent_back]
         takers = sent_back + reached
@@ -317,7 +317,7 @@ class Flow:
         if below:
             anew = [name for name in self._by_name if name in below]
             body = {"because": lasting, "roles": anew, "lapsed": lapsed}
-            events.append(Emit("anew", body))
+            events.append(EventDraft("anew", body))
 
     def _lapse(self, below: frozenset[str], sent_back: Sequence[str]) -> list[dict[str, str]]:
         lapsed: list[dict[str, str]] = []
@@ -350,7 +350,7 @@ class Flow:
 
     # --- joins and skips --------------------------------------------------------------------
 
-    def _settle(self, events: list[Emit]) -> None:
+    def _settle(self, events: list[EventDraft]) -> None:
         for copy in self.plan.order:
             state = self._states[copy.name]
             if state.status != "waiting":
@@ -370,12 +370,12 @@ class Flow:
                 self._skip_or_wait(copy, state, slots, events)
 
     def _skip_or_wait(
-        self, copy: Copy, state: _State, slots: Collection[_Slot], events: list[Emit]
+        self, copy: Replica, state: _State, slots: Collection[_Slot], events: list[EventDraft]
     ) -> None:
         """Skips a copy that none of ``slots`` will bring anything any more."""
         if WAIT not in [slot.held for slot in slots]:
             state.status = "skipped"
-            events.append(Emit("skipped", {"copy": copy.name, "why": "inputs"}))
+            events.append(EventDraft("skipped", {"copy": copy.name, "why": "inputs"}))
             self._send_skips(copy, events)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
-from orglab.engine.run.blackboard import Board, Directive
+from orglab.engine.run.blackboard import Blackboard, Directive
 from orglab.engine.run.prompts.template_context import PastVerdict, past_verdict
-from orglab.engine.run.replicas import Copies, Copy
-from orglab.engine.run.routing import Emit
+from orglab.engine.run.replicas import Replica, Replicas
+from orglab.engine.run.routing import EventDraft
 from orglab.engine.spec.model import AuthorityLink, Topology
 from orglab.providers.base import JSON, Message
 from orglab.results.records import Event, Output, Verdict
@@ -37,7 +37,7 @@ class LinkState:
 
 
 class RunState:
-    """The state of one run, but for the forward links (``Flow``) and the limits (``Meter``).
+    """The state of one run, but for the forward links (``Routing``) and the limits (``RunLimits``).
 
     Attributes:
         board: What has been said.
@@ -49,24 +49,24 @@ class RunState:
         directives: What obliges each copy in its next turn.
     """
 
-    def __init__(self, topology: Topology, copies: Copies, journal: Journal) -> None:
+    def __init__(self, topology: Topology, replicas: Replicas, journal: Journal) -> None:
         authority = topology.authority
-        self.board = Board()
+        self.board = Blackboard()
         self.events: list[Event] = []
         self.verdicts: list[Verdict] = []
         self.tick = 0
-        self.visits = dict.fromkeys(copies.by_name, 0)
+        self.visits = dict.fromkeys(replicas.by_name, 0)
         self.links = {link.id: LinkState() for link in authority}
         self.directives: dict[str, Directive] = {}
-        self.calls_of: dict[str, tuple[int, ...]] = dict.fromkeys(copies.by_name, ())
+        self.calls_of: dict[str, tuple[int, ...]] = dict.fromkeys(replicas.by_name, ())
         self._exchanges: dict[str, list[tuple[str, Sequence[Message]]]] = {}
         self._journal = journal
-        self._purses = _purses(authority, copies)
+        self._purses = _purses(authority, replicas)
         self._lent_stakes: dict[str, float] = {}
         self._stakes = {link.id: link.stake for link in authority if link.stake}
         self._links_of = {
             name: [link for link in authority if copy.role.name in link.targets]
-            for name, copy in copies.by_name.items()
+            for name, copy in replicas.by_name.items()
         }
 
     # --- events -----------------------------------------------------------------------------
@@ -77,7 +77,7 @@ class RunState:
         self.events.append(made)
         self._journal.emit((made,))
 
-    def emit_all(self, emitted: Sequence[Emit]) -> None:
+    def emit_all(self, emitted: Sequence[EventDraft]) -> None:
         """Records events in order."""
         made = [
             Event(seq=len(self.events) + number, tick=self.tick, kind=each.kind, body=each.body)
@@ -102,7 +102,7 @@ class RunState:
         """Lets a copy see the points of the role around its team."""
         self._lent_stakes[copy] = points
 
-    def absorb(self, emitted: Sequence[Emit]) -> None:
+    def absorb(self, emitted: Sequence[EventDraft]) -> None:
         """Records the events of a run within, and its verdicts."""
         self.emit_all(emitted)
         self.verdicts += verdicts_of(self.events[len(self.events) - len(emitted) :])
@@ -178,12 +178,12 @@ class RunState:
         self.emit("withdrawn", output=output)
 
 
-def _purses(authority: Sequence[AuthorityLink], copies: Copies) -> dict[str, float]:
+def _purses(authority: Sequence[AuthorityLink], replicas: Replicas) -> dict[str, float]:
     purses: dict[str, float] = {}
     for link in authority:
         if link.stake is None:
             continue
-        for copy in copies.of(link.targets):
+        for copy in replicas.of(link.targets):
             purses[copy.name] = purses.get(copy.name, 0.0) + float(link.stake.start)
     return purses
 
@@ -198,6 +198,6 @@ def reviews_left(link: AuthorityLink, state: LinkState, copy: str) -> bool:
     return link.reviews is None or state.reviews.get(copy, 0) < link.reviews
 
 
-def names_of(copies: Sequence[Copy]) -> list[str]:
-    """Names of copies."""
-    return [copy.name for copy in copies]
+def names_of(replicas: Sequence[Replica]) -> list[str]:
+    """Names of replicas."""
+    return [copy.name for copy in replicas]

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from orglab.engine.run.replicas import Copy
-from orglab.engine.run.routing import Emit
+from orglab.engine.run.replicas import Replica
+from orglab.engine.run.routing import EventDraft
 from orglab.providers.base import JSON
 from orglab.results.records import Event
 from orglab.results.store.journal.history import use_of
@@ -52,7 +52,7 @@ class Names:
     uses: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, copy: Copy) -> Names:
+    def of(cls, copy: Replica) -> Names:
         """The names of a copy's team before its first turn."""
         return cls(role=copy.role.name, copy=copy.name)
 
@@ -61,7 +61,7 @@ class Names:
         return f"{self.copy}/{name}"
 
     def by_role(self, name: str) -> str:
-        """A role, or a role's name that stands for the outputs of all its copies."""
+        """A role, or a role's name that stands for the outputs of all its replicas."""
         return f"{self.role}/{name}"
 
     def link(self, name: str) -> str:
@@ -75,7 +75,7 @@ class Names:
         return visit + self.visits.get(copy, 0)
 
     def output(self, name: str) -> str:
-        """An output, by its id; a role's name means the outputs of all its copies."""
+        """An output, by its id; a role's name means the outputs of all its replicas."""
         if name.startswith(OUTSIDE):
             return name.removeprefix(OUTSIDE)
         copy, at, visit = name.rpartition("@")
@@ -139,7 +139,7 @@ class InnerJournal:
 # --- events -------------------------------------------------------------------------------------
 
 
-def renamed(events: Sequence[Event], names: Names, visit: int) -> list[Emit]:
+def renamed(events: Sequence[Event], names: Names, visit: int) -> list[EventDraft]:
     """The events of a run within as those of the run around it.
 
     Args:
@@ -150,9 +150,9 @@ def renamed(events: Sequence[Event], names: Names, visit: int) -> list[Emit]:
     return [_renamed(event, names, visit) for event in events]
 
 
-def _renamed(event: Event, names: Names, visit: int) -> Emit:
+def _renamed(event: Event, names: Names, visit: int) -> EventDraft:
     if event.kind in ("started", "ended"):
-        return Emit(f"team_{event.kind}", _end(event.body, names, visit))
+        return EventDraft(f"team_{event.kind}", _end(event.body, names, visit))
     body = {key: _name(key, value, names) for key, value in event.body.items()}
     if event.kind == "review":
         body["superior"] = names.by_copy(event.body["superior"])
@@ -161,7 +161,7 @@ def _renamed(event: Event, names: Names, visit: int) -> Emit:
         body["visit"] = names.visit(who, body["visit"])
     if use := use_of(event):
         body["use"] += names.uses.get(use[:2], 0)
-    return Emit(event.kind, body)
+    return EventDraft(event.kind, body)
 
 
 def _end(body: Body, names: Names, visit: int) -> dict[str, JSON]:

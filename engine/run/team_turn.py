@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from orglab.engine.run.blackboard import Directive, Entry
 from orglab.engine.run.errors import TurnFailed
-from orglab.engine.run.limits import Spent
+from orglab.engine.run.limits import RunUsage
 from orglab.engine.run.prompts.rendering import Prompter
-from orglab.engine.run.replicas import Copies, Copy
-from orglab.engine.run.routing import Emit, Flow, InboxItem
+from orglab.engine.run.replicas import Replica, Replicas
+from orglab.engine.run.routing import EventDraft, InboxItem, Routing
 from orglab.engine.run.state import RunState
 from orglab.engine.run.subrun import outside
 from orglab.engine.spec.model import InputField, Role
@@ -54,17 +54,17 @@ class TeamTurn:
         events: What the team did, as events of the run around it.
     """
 
-    copy: Copy
+    copy: Replica
     visit: int
     position: str
     inputs: Mapping[str, JSON]
     given: Given
     rank: int = 0
     allowance: float = float("inf")
-    spent: Spent = field(default_factory=Spent)
+    spent: RunUsage = field(default_factory=RunUsage)
     turns: int = 0
     calls: list[tuple[str, str]] = field(default_factory=list)
-    events: Sequence[Emit] = ()
+    events: Sequence[EventDraft] = ()
 
 
 def team_inputs(
@@ -116,7 +116,7 @@ def _must_fit(declared: InputField, value: JSON) -> None:
 # --- what reaches the team ----------------------------------------------------------------------
 
 
-def given_to(copy: Copy, inbox: Sequence[InboxItem], state: RunState) -> Given:
+def given_to(copy: Replica, inbox: Sequence[InboxItem], state: RunState) -> Given:
     """What reaches a copy in the turn that begins."""
     sees = "inbox" in copy.role.sees
     items = [(item, state.board.entry(item.output, item.link, item.part)) for item in inbox]
@@ -128,7 +128,7 @@ def given_to(copy: Copy, inbox: Sequence[InboxItem], state: RunState) -> Given:
 
 
 def hand_in(
-    given: Given, start: Sequence[str], *, copies: Copies, state: RunState, flow: Flow
+    given: Given, start: Sequence[str], *, replicas: Replicas, state: RunState, routing: Routing
 ) -> None:
     """Gives the roles that begin a team's run what reached the role that is the team."""
     inbox = []
@@ -136,8 +136,8 @@ def hand_in(
         lent = item._replace(output=outside(item.output), link=outside(item.link))
         state.board.lend(lent.output, lent.link, lent.part, entry)
         inbox.append(lent)
-    for copy in copies.of(start):
-        flow.give(copy.name, inbox)
+    for copy in replicas.of(start):
+        routing.give(copy.name, inbox)
         if given.directive is not None:
             link = outside(given.directive.link)
             state.directives[copy.name] = replace(given.directive, link=link)

@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, Protocol
 
 from orglab.engine.run.calls.call_key import CallCounter, digest, message_digest, sampling_seed
-from orglab.engine.run.calls.model_registry import Seat
+from orglab.engine.run.calls.model_registry import BoundModel
 from orglab.engine.run.calls.toolbox import ToolAnswer, Toolbox, refusal
 from orglab.engine.run.errors import TurnFailed
-from orglab.engine.run.limits import ROUNDING, LimitReached, Meter, Spent
+from orglab.engine.run.limits import ROUNDING, LimitReached, RunLimits, RunUsage
 from orglab.engine.run.prompts.rendering import Prompter
-from orglab.engine.run.replicas import Copy
+from orglab.engine.run.replicas import Replica
 from orglab.providers.base import (
     JSON,
     Completion,
@@ -41,7 +41,7 @@ from orglab.results.store.journal.journal import Entry, Journal
 
 __all__ = [
     "NotTheRecordedCall",
-    "Sharing",
+    "SharedResponses",
     "Turn",
     "TurnFailed",
     "TurnRunner",
@@ -65,7 +65,7 @@ class Turn:
         visit: Which turn of the copy.
         purpose: Its own turn, a review, or the work of a judge.
         position: Where in the run it stands.
-        seat: The model.
+        bound_model: The model.
         messages: The conversation so far; it grows by tool calls and repairs.
         schema: JSON Schema of the reply, or None for free text.
         tools: Names of the tools that may be called.
@@ -78,17 +78,17 @@ class Turn:
         earlier: The visits of the copy's earlier calls in the run.
     """
 
-    copy: Copy
+    copy: Replica
     visit: int
     purpose: Literal["turn", "review", "judge"]
     position: str
-    seat: Seat
+    bound_model: BoundModel
     messages: list[Message]
     schema: Mapping[str, JSON] | None
     tools: tuple[str, ...] = ()
     reviewed: str | None = None
     rank: int = 0
-    spent: Spent = field(default_factory=Spent)
+    spent: RunUsage = field(default_factory=RunUsage)
     allowance: float = float("inf")
     calls: list[tuple[str, str]] = field(default_factory=list)
     exchange: list[Message] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Turn:
         return bool(self.tools) and self.tool_calls < self.copy.role.limits.tool_calls
 
 
-class Sharing(Protocol):
+class SharedResponses(Protocol):
     """Replies to identical calls of other runs, and of other studies where ``keeps`` is true."""
 
     async def claim(
@@ -117,7 +117,7 @@ class Sharing(Protocol):
         Args:
             identity: The call's identity.
             request: Gives all that is asked.
-            keeps: Replies of this seat are kept for other studies.
+            keeps: Replies of this bound_model are kept for other studies.
         """
 
     def publish(self, identity: str, body: Mapping[str, JSON] | None, *, keeps: bool) -> None:
@@ -188,7 +188,7 @@ class TurnRunner:
     Attributes:
         journal: Where replies are durable.
         counter: Numbers equal calls.
-        meter: The run's limits.
+        limits: The run's limits.
         toolbox: The run's tools.
         prompter: Renders the words of repairs.
         unit: The unit's id.
@@ -199,12 +199,12 @@ class TurnRunner:
 
     journal: Journal
     counter: CallCounter
-    meter: Meter
+    limits: RunLimits
     toolbox: Toolbox
     prompter: Prompter
     unit: str
     replicate: int
-    sharing: Sharing | None = None
+    sharing: SharedResponses | None = None
     within: str = ""
 
     def first_call(self, turn: Turn) -> str:
@@ -214,7 +214,7 @@ class TurnRunner:
 
     def most_first(self, turn: Turn) -> float:
         """US dollars: the most that the turn's next call can cost; 0 where that is unknown."""
-        return turn.seat.most(self._request(turn, "")) or 0.0
+        return turn.bound_model.most(self._request(turn, "")) or 0.0
 
     async def take(self, turn: Turn) -> Reading:
         """Takes a turn to its readable reply.
@@ -237,7 +237,7 @@ class TurnRunner:
 
     async def _ask(self, turn: Turn) -> tuple[Completion, Reading | None]:
         """Asks once; the reading is None where the reply asks for tools."""
-        self.meter.before_call(turn.spent)
+        self.limits.before_call(turn.spent)
         if turn.spent.most_usd + self._most_bounded(turn) > turn.allowance + ROUNDING:
             raise LimitReached("cost_usd")
         base = turn.first if turn.step == 0 and turn.first else self._content(turn)
@@ -307,7 +307,7 @@ class TurnRunner:
     async def _paid(
         self, turn: Turn, request: Request, position: str
     ) -> tuple[Entry, Completion, Reading | None]:
-        most = turn.seat.most(request)
+        most = turn.bound_model.most(request)
         completion, fault = await self._completed(turn, request, position, most)
         reading = _read(turn, completion) if fault is None else None
         fault = fault or _unreadable(turn, reading)
@@ -328,7 +328,7 @@ class TurnRunner:
         """The reply, or an empty one and the fault."""
         told = _Requests(self.journal, position, request.identity, turn.copy.name, most)
         try:
-            caller = turn.seat.caller
+            caller = turn.bound_model.caller
             call = caller.call(request, told.begin, turn.copy.role.faults, told.reserve)
             return _storable(await call), None
         except ProviderError as error:
@@ -337,7 +337,9 @@ class TurnRunner:
             raise
         except Exception as crash:  # noqa: BLE001 - a plugin may raise anything; it fails the turn
             words = f"{type(crash).__name__}: {crash}"
-            sent = 0 if turn.seat.provider.free else told.sent  # what it may have cost nobody knows
+            sent = (
+                0 if turn.bound_model.provider.free else told.sent
+            )  # what it may have cost nobody knows
             lost = Completion(attempts=max(1, told.sent), cut=sent)
             return lost, {"kind": "fault of the provider", "message": words}
 
@@ -351,7 +353,7 @@ class TurnRunner:
             **completion_body(completion),
             "service_seconds": round(completion.service_seconds, 6),
             "waiting_seconds": round(completion.waiting_seconds, 6),
-            "cost_usd": turn.seat.cost(completion.usage),
+            "cost_usd": turn.bound_model.cost(completion.usage),
         }
 
     def _account(self, turn: Turn, entry: Entry) -> None:
@@ -369,12 +371,12 @@ class TurnRunner:
             raise TurnFailed(body["error"]["kind"], body["error"]["message"])
 
     def _request(self, turn: Turn, identity: str) -> Request:
-        params = dict(turn.seat.params)
+        params = dict(turn.bound_model.params)
         limit = turn.copy.role.limits.output_tokens
         if limit is not None:
             params["max_output_tokens"] = limit
         return Request(
-            model=turn.seat.model.model,
+            model=turn.bound_model.model.model,
             messages=tuple(turn.messages),
             tools=tuple(self.toolbox.definition(name) for name in turn.tools),
             must_answer=bool(turn.tools) and not turn.tools_left,
@@ -405,7 +407,7 @@ class TurnRunner:
         role = turn.copy.role
         limit = str(role.limits.output_tokens)
         planted = canonical(dict(role.faults)) if role.faults else ""
-        return digest(turn.seat.digest, limit + planted, tools, schema, *turn.digests)
+        return digest(turn.bound_model.digest, limit + planted, tools, schema, *turn.digests)
 
     # --- tools ------------------------------------------------------------------------------
 
@@ -518,8 +520,8 @@ def _without_surrogates(text: str) -> str:
 
 def _keeps(turn: Turn) -> bool:
     """Whether other studies may take the reply: where a model answers, and no fault is planted."""
-    planted = turn.seat.model.faults or turn.copy.role.faults
-    return turn.seat.provider.kept and not planted
+    planted = turn.bound_model.model.faults or turn.copy.role.faults
+    return turn.bound_model.provider.kept and not planted
 
 
 def _schema_digest(schema: Mapping[str, JSON]) -> str:
@@ -564,7 +566,7 @@ def _unreadable(turn: Turn, reading: Reading | None) -> dict[str, JSON] | None:
 
 def _request_body(turn: Turn, request: Request) -> dict[str, JSON]:
     return {
-        "provider": turn.seat.model.provider,
+        "provider": turn.bound_model.model.provider,
         "model": request.model,
         "params": dict(request.params),
         "seed": request.seed,

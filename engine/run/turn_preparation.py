@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from orglab.engine.run.calls.model_registry import Seat
+from orglab.engine.run.calls.model_registry import BoundModel
 from orglab.engine.run.errors import TurnFailed
-from orglab.engine.run.limits import Spent
+from orglab.engine.run.limits import RunUsage
 from orglab.engine.run.prompts.rendering import Prompter, ToolGate
 from orglab.engine.run.prompts.template_context import ReviewSight, review_variables, turn_variables
-from orglab.engine.run.replicas import Copies, Copy
+from orglab.engine.run.replicas import Replica, Replicas
 from orglab.engine.run.routing import InboxItem
 from orglab.engine.run.state import RunState
 from orglab.engine.run.turn import Turn, TurnRunner
 from orglab.providers.base import JSON, Message
 from orglab.results.store.journal.journal import Entry
 
-__all__ = ["REASON_CHARACTERS", "Speaking", "verdict_schema"]
+__all__ = ["REASON_CHARACTERS", "TurnPreparation", "verdict_schema"]
 
 
 REASON_CHARACTERS = 2000
@@ -44,33 +44,33 @@ def verdict_schema(actions: Sequence[str], targets: Sequence[str]) -> dict[str, 
 
 
 @dataclass(kw_only=True, slots=True)
-class Speaking:
+class TurnPreparation:
     """Prepares the turns of one run, and takes its reviews.
 
     Attributes:
         runner: Takes turns.
         state: The run.
-        copies: The team's copies.
+        replicas: The team's replicas.
         inputs: The unit's inputs.
-        seats: The model of each copy.
+        bound_models: The model of each copy.
     """
 
     runner: TurnRunner
     state: RunState
-    copies: Copies
+    replicas: Replicas
     inputs: Mapping[str, JSON]
-    seats: Mapping[str, Seat]
+    bound_models: Mapping[str, BoundModel]
     _reviews: int = 0
     _tick: int = 0
 
     async def prepare(
-        self, copy: Copy, inbox: Sequence[InboxItem], number: int
+        self, copy: Replica, inbox: Sequence[InboxItem], number: int
     ) -> Turn | TurnFailed:
         """A copy's own turn, ready to be taken; the failure where its prompt cannot be made."""
         state, role = self.state, copy.role
         position = f"{state.tick}.turn.{number}"
         variables = self.variables(copy, inbox)
-        spent = Spent()
+        spent = RunUsage()
         gate = ToolGate(self._prompt_tool(copy, position, spent), role.tools)
         sees_own = "own" in role.sees
         before = state.conversation(copy.name) if sees_own else []
@@ -85,7 +85,7 @@ class Speaking:
             visit=state.visits[copy.name],
             purpose="turn",
             position=position,
-            seat=self.seats[copy.name],
+            bound_model=self.bound_models[copy.name],
             messages=[*_system(system), *before, said],
             schema=role.output,
             tools=role.tools if role.limits.tool_calls else (),
@@ -94,7 +94,7 @@ class Speaking:
             spent=spent,
         )
 
-    def variables(self, copy: Copy, inbox: Sequence[InboxItem]) -> dict[str, JSON]:
+    def variables(self, copy: Replica, inbox: Sequence[InboxItem]) -> dict[str, JSON]:
         """What a copy's templates see in the turn that it begins."""
         state = self.state
         return turn_variables(
@@ -102,21 +102,21 @@ class Speaking:
             inputs=self.inputs,
             inbox=inbox,
             board=state.board,
-            copies=self.copies,
+            replicas=self.replicas,
             directive=state.directives.get(copy.name),
             visit=state.visits[copy.name],
             own=state.own_outputs(copy.name),
             stake=state.stake(copy.name),
         )
 
-    async def review(self, superior: Copy, sight: ReviewSight, phase: int) -> Mapping[str, JSON]:
+    async def review(self, superior: Replica, sight: ReviewSight, phase: int) -> Mapping[str, JSON]:
         """Takes a superior's review turn.
 
         Raises:
             TurnFailed: It gave no verdict.
             LimitReached: The run needs more than a limit allows.
         """
-        self.runner.meter.begin_review()
+        self.runner.limits.begin_review()
         visit = self.state.next_visit(superior.name)
         self.state.emit(
             "review",
@@ -132,19 +132,19 @@ class Speaking:
             reading = await self.runner.take(turn)
         finally:
             self.close(turn)
-            self.runner.meter.spent.add(turn.spent)
+            self.runner.limits.spent.add(turn.spent)
             self.runner.counter.close(turn.calls)
         verdict: Mapping[str, JSON] = reading.value
         return verdict
 
     async def _review_turn(
-        self, superior: Copy, sight: ReviewSight, phase: int, visit: int
+        self, superior: Replica, sight: ReviewSight, phase: int, visit: int
     ) -> Turn:
         position = f"{self.state.tick}.review.{self._next_review()}"
         variables = review_variables(
             superior, sight, inputs=self.inputs, board=self.state.board, visit=visit
         )
-        spent = Spent()
+        spent = RunUsage()
         gate = ToolGate(self._prompt_tool(superior, position, spent), superior.role.tools)
         phase_prompt = sight.link.phases[phase].prompt
         system = await self._prompter.system(superior.role, variables, gate)
@@ -154,7 +154,7 @@ class Speaking:
             visit=visit,
             purpose="review",
             position=position,
-            seat=self.seats[superior.name],
+            bound_model=self.bound_models[superior.name],
             messages=[*_system(system), Message(role="user", content=prompt)],
             schema=verdict_schema(sight.actions, sight.targets),
             tools=superior.role.tools if superior.role.limits.tool_calls else (),
@@ -165,10 +165,10 @@ class Speaking:
 
     def allowances(self, turns: Sequence[Turn]) -> Sequence[float]:
         """US dollars that each of the turns, taken side by side, may use; reviews come alone."""
-        meter = self.runner.meter
-        if not meter.limits_cost:
+        limits = self.runner.limits
+        if not limits.limits_cost:
             return [float("inf")] * len(turns)
-        return meter.allowances([self.runner.most_first(turn) for turn in turns])
+        return limits.allowances([self.runner.most_first(turn) for turn in turns])
 
     def close(self, turn: Turn) -> None:
         """Remembers how many calls a turn took."""
@@ -185,7 +185,7 @@ class Speaking:
         return self.runner.prompter
 
     def _prompt_tool(
-        self, copy: Copy, position: str, spent: Spent
+        self, copy: Replica, position: str, spent: RunUsage
     ) -> Callable[[str, Mapping[str, JSON]], Awaitable[JSON]]:
         """Calls a tool for a prompt: recorded like a model's call, and paid for by the turn."""
         made = 0

@@ -19,7 +19,7 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps, escape_surrogates, loads_stored
 from orglab.results.store.run_id import text_digest
 
-__all__ = ["KeptCall", "KeptCalls", "kept_calls_file", "read_kept_calls"]
+__all__ = ["CachedCall", "ResponseCache", "read_cached_calls", "response_cache_file"]
 
 
 _APPLICATION = 0x6F72676B  # ``orgk``
@@ -40,13 +40,13 @@ _KEEP = "INSERT OR IGNORE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _BLOB = "INSERT OR IGNORE INTO blobs VALUES (?, ?)"
 
 
-def kept_calls_file(study: Path) -> Path:
+def response_cache_file(study: Path) -> Path:
     """Where a study's folder looks for kept calls: ``calls.sqlite`` beside the folder."""
     return study.resolve().parent / "calls.sqlite"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptCall:
+class CachedCall:
     """A kept call, as it was asked.
 
     Attributes:
@@ -66,7 +66,7 @@ class KeptCall:
     request: Mapping[str, JSON]
 
 
-class KeptCalls:
+class ResponseCache:
     """The kept calls, for one study that reads and adds to them.
 
     The file is opened, and made, when the first call asks for it. The first fault is told and
@@ -185,7 +185,7 @@ class _Ended(Exception):
     """Raised when the file is no longer used."""
 
 
-def read_kept_calls(file: Path, role: str) -> list[KeptCall]:
+def read_cached_calls(file: Path, role: str) -> list[CachedCall]:
     """The kept calls of a role, latest first; an empty list where there is no such file.
 
     Raises:
@@ -206,9 +206,9 @@ def read_kept_calls(file: Path, role: str) -> list[KeptCall]:
         raise ValueError(f"{file} cannot be read: {error}") from error
 
 
-def _call(connection: sqlite3.Connection, row: sqlite3.Row) -> KeptCall:
+def _call(connection: sqlite3.Connection, row: sqlite3.Row) -> CachedCall:
     names = ("identity", "version", "study", "paid", "role")
-    return KeptCall(request=_request(connection, row), **{name: row[name] for name in names})
+    return CachedCall(request=_request(connection, row), **{name: row[name] for name in names})
 
 
 def _request(connection: sqlite3.Connection, row: sqlite3.Row) -> dict[str, JSON]:

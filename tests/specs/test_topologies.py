@@ -10,7 +10,7 @@ import pytest
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.draw.draw import draw
 from orglab.engine.graph.team import Team
-from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.run.engine import Outcome, RunPlan, run_team
 from orglab.engine.study.batch.study_folder import units_of
 from orglab.results.store.journal.journal import MemoryJournal
@@ -39,14 +39,14 @@ def told(calls: str) -> set[int]:
 
 async def played(team: Team) -> list[tuple[Outcome, int]]:
     """Runs on the first units, each with its number of calls."""
-    desk = Desk(team.topology.models)
-    plan = RunPlan(team, desk)
+    registry = ModelRegistry(team.topology.models)
+    plan = RunPlan(team, registry)
     found = []
     for unit in units_of(team, units=FOLDER / "units.jsonl")[:UNITS]:
         journal = MemoryJournal()
         outcome = await run_team(plan, unit, seed=1, journal=journal)
         found.append((outcome, sum(entry.kind == "call" for entry in journal.entries.values())))
-    await desk.aclose()
+    await registry.aclose()
     return found
 
 

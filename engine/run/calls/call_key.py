@@ -17,11 +17,11 @@ digest = parts_digest
 
 __all__ = [
     "CallCounter",
+    "bound_model_digest",
     "digest",
     "draw",
     "message_digest",
     "sampling_seed",
-    "seat_digest",
 ]
 
 
@@ -81,7 +81,7 @@ class CallCounter:
         self.history = digest(self.history, *(identity for _, identity in calls))
 
 
-def seat_digest(
+def bound_model_digest(
     *, provider: str, model: str, base_url: str, options: JSON, params: Mapping[str, JSON]
 ) -> str:
     """Digest of who is asked and how: every parameter that is sent, a written seed included."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orglab.engine.graph.checks.cost_limit import price_of
-from orglab.engine.run.calls.call_key import seat_digest
+from orglab.engine.run.calls.call_key import bound_model_digest
 from orglab.engine.spec.model import Model
 from orglab.engine.spec.validate.path_confinement import content_hash
 from orglab.providers.base import Provider, Request, TokenUsage
@@ -16,13 +16,13 @@ from orglab.providers.llama.weights_digest import weights_digest
 from orglab.providers.pricing.pricing import Price, cost, most_cost
 from orglab.providers.registry import load_plugin
 
-__all__ = ["Desk", "Desks", "Seat"]
+__all__ = ["BoundModel", "ModelRegistries", "ModelRegistry"]
 
 _FILES = frozenset({"file", "chat_template"})
 
 
 @dataclass(kw_only=True, slots=True)
-class Seat:
+class BoundModel:
     """One model and the provider that serves it.
 
     Attributes:
@@ -57,7 +57,7 @@ class Seat:
         return most_cost(request, self.price, request.params.get("max_output_tokens"))
 
 
-class Desk:
+class ModelRegistry:
     """Makes the providers of a spec when they are first needed, and closes them at the end."""
 
     def __init__(
@@ -66,21 +66,21 @@ class Desk:
         providers: Mapping[str, Provider] | None = None,
         lines: ModelClients | None = None,
     ) -> None:
-        """Makes a desk.
+        """Makes a registry.
 
         Args:
             models: The spec's models by alias.
             providers: Providers to use in place of the spec's, by alias; ``*`` serves any other.
-            lines: The lines to accounts, where other desks use them too.
+            lines: The lines to accounts, where other registries use them too.
         """
         self._lines = lines or ModelClients()
         self._models = dict(models)
         self._given = dict(providers or {})
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[str, BoundModel] = {}
         self._made: list[Provider] = []
 
-    def seat(self, alias: str) -> Seat:
-        """The seat of a model.
+    def bound_model(self, alias: str) -> BoundModel:
+        """The bound_model of a model.
 
         Raises:
             ValueError: The provider refuses the model's entry, in words.
@@ -93,19 +93,19 @@ class Desk:
         """Serves further models; known aliases stay as they are."""
         self._models = {**models, **self._models}
 
-    def _make(self, model: Model) -> Seat:
+    def _make(self, model: Model) -> BoundModel:
         provider = self._given.get(model.alias) or self._given.get("*")
         if provider is None:
             kind: type[Provider] = load_plugin("orglab.providers", model.provider)
             provider = kind.from_spec(model.model, model.options)
             self._made.append(provider)
-        return Seat(
+        return BoundModel(
             model=model,
             provider=provider,
             caller=self._caller(model, provider),
             price=price_of(model),
             params=model.params,
-            digest=seat_digest(
+            digest=bound_model_digest(
                 provider=model.provider,
                 model=model.model,
                 base_url=str(model.options.get("base_url", "")),
@@ -126,7 +126,7 @@ class Desk:
         )
 
     async def aclose(self) -> None:
-        """Closes the providers that the desk made."""
+        """Closes the providers that the registry made."""
         for provider in self._made:
             await provider.aclose()
         self._made.clear()
@@ -153,8 +153,8 @@ def _known_by(model: Model, provider: type[Provider]) -> dict[str, object]:
     return known
 
 
-class Desks:
-    """Desks of several teams: models with the same entry share one provider and its slots.
+class ModelRegistries:
+    """ModelRegistries of several teams: models with the same entry share one provider and its slots.
 
     Attributes:
         lines: The lines to accounts.
@@ -175,20 +175,20 @@ class Desks:
         """
         self._providers = providers
         self.lines = lines or ModelClients(report=tell)
-        self._desks: list[tuple[dict[str, Model], Desk]] = []
+        self._desks: list[tuple[dict[str, Model], ModelRegistry]] = []
 
-    def of(self, models: Mapping[str, Model]) -> Desk:
-        """The desk of a team's models; one whose shared aliases mean the same serves both."""
-        for known, desk in self._desks:
+    def of(self, models: Mapping[str, Model]) -> ModelRegistry:
+        """The registry of a team's models; one whose shared aliases mean the same serves both."""
+        for known, registry in self._desks:
             if all(known.get(alias, model) == model for alias, model in models.items()):
                 known.update(models)
-                desk.know(models)
-                return desk
-        desk = Desk(models, self._providers, self.lines)
-        self._desks.append((dict(models), desk))
-        return desk
+                registry.know(models)
+                return registry
+        registry = ModelRegistry(models, self._providers, self.lines)
+        self._desks.append((dict(models), registry))
+        return registry
 
     async def aclose(self) -> None:
-        """Closes every desk."""
-        for _, desk in self._desks:
-            await desk.aclose()
+        """Closes every registry."""
+        for _, registry in self._desks:
+            await registry.aclose()

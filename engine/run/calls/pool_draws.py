@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orglab.engine.run.calls.call_key import draw
-from orglab.engine.run.replicas import Copies, Copy
+from orglab.engine.run.replicas import Replica, Replicas
 from orglab.engine.spec.model import Pool, Topology
 
 __all__ = ["draw_models"]
 
 
 def draw_models(
-    topology: Topology, copies: Copies, *, seed: int, unit: str, unit_index: int, replicate: int
+    topology: Topology, replicas: Replicas, *, seed: int, unit: str, unit_index: int, replicate: int
 ) -> dict[str, str]:
     """The alias of each copy's model: declared, or drawn from its pool.
 
     Args:
         topology: The team.
-        copies: Its copies.
+        replicas: Its replicas.
         seed: The root seed.
         unit: The unit's id.
         unit_index: The unit's place in its study, from 0; ``balance`` rotates by it.
@@ -26,7 +26,7 @@ def draw_models(
     """
     drawn: dict[str, str] = {}
     taken: dict[str, int] = {}
-    for copy in copies.by_name.values():
+    for copy in replicas.by_name.values():
         if copy.role.model is not None:
             drawn[copy.name] = copy.role.model
         elif copy.role.pool is not None:
@@ -39,7 +39,7 @@ def draw_models(
 
 
 def _draw(
-    pool: Pool, copy: Copy, nth: int, seed: int, unit: str, unit_index: int, turn: int
+    pool: Pool, copy: Replica, nth: int, seed: int, unit: str, unit_index: int, turn: int
 ) -> str:
     size = len(pool.members)
     if pool.balance:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from orglab.engine.run.blackboard import NOTHING, Board, Directive, Entries, Entry
-from orglab.engine.run.replicas import Copies, Copy
+from orglab.engine.run.blackboard import NOTHING, Blackboard, Directive, Entries, Entry
+from orglab.engine.run.replicas import Replica, Replicas
 from orglab.engine.run.routing import InboxItem
 from orglab.engine.spec.model import AuthorityLink
 from orglab.providers.base import JSON
@@ -29,12 +29,12 @@ class PastVerdict:
 
 
 def turn_variables(
-    copy: Copy,
+    copy: Replica,
     *,
     inputs: Mapping[str, JSON],
     inbox: Sequence[InboxItem],
-    board: Board,
-    copies: Copies,
+    board: Blackboard,
+    replicas: Replicas,
     directive: Directive | None,
     visit: int,
     own: Sequence[Output],
@@ -52,7 +52,7 @@ def turn_variables(
     }
     sections: list[str] = []
     for sight in role.sees:
-        _grant(sight, names, sections, inputs, inbox, board, copies, copy, own)
+        _grant(sight, names, sections, inputs, inbox, board, replicas, copy, own)
     names["sight"] = "\n\n".join(section for section in sections if section)
     return names
 
@@ -63,9 +63,9 @@ def _grant(
     sections: list[str],
     inputs: Mapping[str, JSON],
     inbox: Sequence[InboxItem],
-    board: Board,
-    copies: Copies,
-    copy: Copy,
+    board: Blackboard,
+    replicas: Replicas,
+    copy: Replica,
     own: Sequence[Output],
 ) -> None:
     if sight == "task":
@@ -83,13 +83,13 @@ def _grant(
         names["blackboard"] = board.visible()
         sections.append(_section("Blackboard", names["blackboard"]))
     else:
-        _grant_role(sight.removeprefix("role:"), names, sections, board, copies)
+        _grant_role(sight.removeprefix("role:"), names, sections, board, replicas)
 
 
 def _grant_role(
-    name: str, names: dict[str, JSON], sections: list[str], board: Board, copies: Copies
+    name: str, names: dict[str, JSON], sections: list[str], board: Blackboard, replicas: Replicas
 ) -> None:
-    members = copies.by_role[name]
+    members = replicas.by_role[name]
     found = board.last_of([member.name for member in members])
     seen: Entry | Entries = Entries(found) if len(members) > 1 else found[0] if found else NOTHING
     names.setdefault("outputs", {})[name] = seen
@@ -107,7 +107,7 @@ class ReviewSight:
         uses_left: How often the link may still oblige.
         findings: What failed, for a superior that puts it into words.
         verdicts: The superior's earlier verdicts on this link.
-        targets: Copies further up that a revise may name.
+        targets: Replicas further up that a revise may name.
     """
 
     link: AuthorityLink
@@ -120,11 +120,11 @@ class ReviewSight:
 
 
 def review_variables(
-    superior: Copy,
+    superior: Replica,
     sight: ReviewSight,
     *,
     inputs: Mapping[str, JSON],
-    board: Board,
+    board: Blackboard,
     visit: int,
 ) -> dict[str, JSON]:
     """The variables of a review turn: the task and what the link grants."""

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from orglab.engine.run.calls.call_key import KEY_VERSION
-from orglab.engine.run.turn import Sharing
+from orglab.engine.run.turn import SharedResponses
 from orglab.providers.base import JSON
-from orglab.results.store.response_cache import KeptCalls
+from orglab.results.store.response_cache import ResponseCache
 from orglab.results.store.store import Store
 
 __all__ = ["StudySharing", "sharing_of"]
@@ -39,11 +39,11 @@ def sharing_of(
     if not arms and kept is None:
         return None
     study = store.path.resolve().parent.name
-    calls = KeptCalls(kept, version=KEY_VERSION, study=study, tell=tell) if kept else None
+    calls = ResponseCache(kept, version=KEY_VERSION, study=study, tell=tell) if kept else None
     return StudySharing(store, arms=arms, kept=calls)
 
 
-class StudySharing(Sharing):
+class StudySharing(SharedResponses):
     """Finds replies to identical calls: in the store, under way in another run, or kept.
 
     Attributes:
@@ -51,7 +51,9 @@ class StudySharing(Sharing):
         reused_usd: US dollars that they had cost, as far as that is known.
     """
 
-    def __init__(self, store: Store, *, arms: bool = True, kept: KeptCalls | None = None) -> None:
+    def __init__(
+        self, store: Store, *, arms: bool = True, kept: ResponseCache | None = None
+    ) -> None:
         """Finds nothing yet.
 
         Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orglab.engine.run.errors import OF_ACCOUNTS
+from orglab.engine.run.errors import ACCOUNT_ERRORS
 from orglab.engine.study.batch.budget import Budget, BudgetReached
 from orglab.providers.base import JSON, Interrupted
 from orglab.results.records import Event
@@ -140,7 +140,7 @@ class Gate:
         """Keeps an entry, and settles what was reserved for it."""
         await self._journal.keep(entry)
         error = entry.body.get("error") if entry.kind == "call" else None
-        if self._closed is not None and error and error["kind"] in OF_ACCOUNTS:
+        if self._closed is not None and error and error["kind"] in ACCOUNT_ERRORS:
             self._closed(f"{error['kind']}: {error['message']}")
         held = self._held.pop(entry.position, None)
         if self._budget is None or held is None:

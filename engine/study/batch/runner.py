@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 from orglab.engine.graph.checks.cost_limit import roles_by_model, unbounded_models
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import draw
-from orglab.engine.run.calls.model_registry import Desks
+from orglab.engine.run.calls.model_registry import ModelRegistries
 from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
 from orglab.engine.study.batch.budget import Budget
 from orglab.engine.study.batch.preflight import unbounded_judges
@@ -355,7 +355,7 @@ class BatchRun:
         self.batch, self.store = batch, store
         self.progress, self.stop = progress or _quiet, stop or asyncio.Event()
         self.sources = Sources()
-        self.desks = Desks(batch.providers, store.add_limit_change)
+        self.registries = ModelRegistries(batch.providers, store.add_limit_change)
         self.budget = budget_of(batch.max_cost, store)
         planned = len(batch.units) * batch.replicates * len(batch.arms)
         self.tally = Tally(planned=planned, teams=len(batch.arms), budget=self.budget)
@@ -363,7 +363,7 @@ class BatchRun:
             store, arms=batch.share_prefix, kept=batch.kept, tell=self.tally.warnings.append
         )
         self.plans = {
-            arm.name: RunPlan(arm.team, self.desks.of(arm.team.topology.models), self.sources)
+            arm.name: RunPlan(arm.team, self.registries.of(arm.team.topology.models), self.sources)
             for arm in batch.arms
         }
         self.measurers = {
@@ -381,7 +381,7 @@ class BatchRun:
         return Judging(
             topology=arm.team.topology,
             store=self.store,
-            desks=self.desks,
+            registries=self.registries,
             seed=self.batch.seed,
             arm="" if self.batch.share_prefix else arm.key,
             sharing=self.sharing,
@@ -399,7 +399,7 @@ class BatchRun:
         try:
             await self._all(self.batch.planned())
         finally:
-            await self.desks.aclose()
+            await self.registries.aclose()
             await self.sources.aclose()
             if self.sharing is not None:
                 self.sharing.close()
@@ -509,7 +509,7 @@ class BatchRun:
             return
         for arm in {run.arm.name: run.arm for run in self._undone()}.values():
             for alias in roles_by_model(arm.team.topology):
-                self.plans[arm.name].desk.seat(alias)
+                self.plans[arm.name].registry.bound_model(alias)
         self._ready = True
 
     def _undone(self) -> Iterator[Planned]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orglab.engine.run.calls.call_key import CallCounter, digest
-from orglab.engine.run.calls.model_registry import Desks, Seat
+from orglab.engine.run.calls.model_registry import BoundModel, ModelRegistries
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.errors import TurnFailed
-from orglab.engine.run.limits import Meter
+from orglab.engine.run.limits import RunLimits
 from orglab.engine.run.prompts.rendering import Prompter
-from orglab.engine.run.replicas import Copy
-from orglab.engine.run.turn import Sharing, Turn, TurnRunner
+from orglab.engine.run.replicas import Replica
+from orglab.engine.run.turn import SharedResponses, Turn, TurnRunner
 from orglab.engine.spec.compose.model_entry import model_of_entry
 from orglab.engine.spec.model import Limits, Model, Role, Topology
 from orglab.engine.study.batch.budget import Budget
@@ -35,7 +35,7 @@ class Judging:
     Attributes:
         topology: The team whose runs are judged.
         store: Keeps the calls.
-        desks: Serves models; the same for all arms.
+        registries: Serves models; the same for all arms.
         seed: The root seed.
         arm: The arm, where arms share no calls; else "".
         sharing: Replies that arms share, or None.
@@ -45,10 +45,10 @@ class Judging:
 
     topology: Topology
     store: Store
-    desks: Desks
+    registries: ModelRegistries
     seed: int = 0
     arm: str = ""
-    sharing: Sharing | None = None
+    sharing: SharedResponses | None = None
     budget: Budget | None = None
     closed: Callable[[str], None] | None = None
     _models: dict[str, Model] = field(default_factory=dict)
@@ -64,8 +64,8 @@ class Judging:
             stopping=stopping,
         )
 
-    def seat(self, entry: Mapping[str, JSON], folder: Path) -> Seat:
-        """The seat of a judge's model.
+    def bound_model(self, entry: Mapping[str, JSON], folder: Path) -> BoundModel:
+        """The bound_model of a judge's model.
 
         Raises:
             EvaluationError: The model's entry is wrong; all that is.
@@ -78,7 +78,7 @@ class Judging:
                 )
             except ValueError as wrong:
                 raise EvaluationError(f"the model of a judge is wrong: {wrong}") from wrong
-        return self.desks.of({name: self._models[name]}).seat(name)
+        return self.registries.of({name: self._models[name]}).bound_model(name)
 
 
 def _alias(entry: Mapping[str, JSON], folder: Path) -> str:
@@ -135,14 +135,14 @@ class Asker:
         Raises:
             EvaluationError: No readable reply, in words.
         """
-        seat = self.judging.seat(model, folder)
+        bound_model = self.judging.bound_model(model, folder)
         told = canonical(dict(schema)) if schema is not None else ""
-        question = digest(seat.digest, name, system, prompt, told)
+        question = digest(bound_model.digest, name, system, prompt, told)
         position = f"judge.{question[:12]}.{repeat}"
         if position not in self._asked:
             messages = [Message(role="system", content=system)] if system else []
             messages.append(Message(role="user", content=prompt))
-            turn = _turn(name, repeat, position, seat, messages, schema)
+            turn = _turn(name, repeat, position, bound_model, messages, schema)
             await self._take(turn)
         said = await asyncio.shield(self._asked[position])
         if said.issue is not None:
@@ -171,7 +171,7 @@ class Asker:
         return TurnRunner(
             journal=self._journal,
             counter=CallCounter(scope=scope),
-            meter=Meter(Limits()),
+            limits=RunLimits(Limits()),
             toolbox=Toolbox(uses={}, inputs={}, resolve=Path),
             prompter=Prompter(self.judging.topology),
             unit=self.unit,
@@ -184,17 +184,17 @@ def _turn(
     name: str,
     repeat: int,
     position: str,
-    seat: Seat,
+    bound_model: BoundModel,
     messages: list[Message],
     schema: Mapping[str, JSON] | None,
 ) -> Turn:
     role = Role(name=f"judge {name}", model=name)
     return Turn(
-        copy=Copy(name=role.name, role=role, index=1, rank=0),
+        copy=Replica(name=role.name, role=role, index=1, rank=0),
         visit=repeat + 1,
         purpose="judge",
         position=position,
-        seat=seat,
+        bound_model=bound_model,
         messages=messages,
         schema=schema,
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orglab.engine.run.calls.model_registry import Desks
+from orglab.engine.run.calls.model_registry import ModelRegistries
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.build import build
 from orglab.engine.spec.compose.sources import Sources
@@ -197,7 +197,7 @@ async def _each(again: _Again, progress: Callable[[int, int], None]) -> int:
         await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(rows)))))
     finally:
         vectors_file.reset(token)
-        await again.desks.aclose()
+        await again.registries.aclose()
         if again.sharing is not None:
             again.sharing.close()
     if issues:
@@ -226,7 +226,7 @@ class _Again:
     budget: Budget | None = None
 
     def __post_init__(self) -> None:
-        self.desks = Desks()
+        self.registries = ModelRegistries()
         self._topologies: dict[str, Topology] = {}
         plans = self.store.rows("SELECT hash FROM specs WHERE kind IN ('experiment', 'sweep')")
         shares = [(self.store.spec(row["hash"]) or {}).get("share_prefix") for row in list(plans)]
@@ -252,7 +252,7 @@ class _Again:
         judging = Judging(
             topology=self._topology(row.spec),
             store=self.store,
-            desks=self.desks,
+            registries=self.registries,
             seed=row.seed,
             arm=self._key(row) if self._apart else "",
             sharing=self.sharing,

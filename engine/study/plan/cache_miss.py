@@ -11,7 +11,7 @@ from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.records import CallRecord, RunRecord
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, study_file
-from orglab.results.store.response_cache import KeptCall, read_kept_calls
+from orglab.results.store.response_cache import CachedCall, read_cached_calls
 from orglab.results.word_diff import changed_words
 
 __all__ = ["Explained", "Kept", "Part", "explain_call", "explain_kept"]
@@ -64,7 +64,7 @@ class Kept:
             study is still there.
     """
 
-    other: KeptCall
+    other: CachedCall
     parts: Sequence[Part]
 
 
@@ -112,7 +112,7 @@ def explain_kept(reader: Reader, run: str, position: str, file: Path) -> Kept | 
     record = reader.record(reader.find(run).id)
     call = _call(record, position)
     study = reader.path.resolve().parent.name
-    others = [kept for kept in read_kept_calls(file, call.role) if kept.study != study]
+    others = [kept for kept in read_cached_calls(file, call.role) if kept.study != study]
     if not others:
         return None
     best = max(others, key=lambda kept: _alike(call, kept))
@@ -125,11 +125,11 @@ def explain_kept(reader: Reader, run: str, position: str, file: Path) -> Kept | 
     return Kept(other=best, parts=parts)
 
 
-def _alike(call: CallRecord, kept: KeptCall) -> tuple[bool, int]:
+def _alike(call: CallRecord, kept: CachedCall) -> tuple[bool, int]:
     return kept.identity == call.identity, sum(part.same for part in _asked(call, kept.request))
 
 
-def _where_kept(file: Path, kept: KeptCall) -> tuple[RunRecord, CallRecord] | None:
+def _where_kept(file: Path, kept: CachedCall) -> tuple[RunRecord, CallRecord] | None:
     """The call in the study that paid for it, or None where the study is gone."""
     if kept.study != Path(kept.study).name:
         return None  # a stranger's file must not lead elsewhere

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
 from orglab.engine.spec.model import OBLIGING
 from orglab.providers.base import JSON, Completion, Message, Request
@@ -99,9 +99,9 @@ async def imagined_run(
             the prompts of who reads them are as long as they can be.
     """
     imagined = _Imagined(longest)
-    desk = Desk(team.topology.models, {"*": ScriptedProvider(imagined.answer)})
+    registry = ModelRegistry(team.topology.models, {"*": ScriptedProvider(imagined.answer)})
     journal = MemoryJournal()
-    plan = RunPlan(team, desk)
+    plan = RunPlan(team, registry)
     try:
         outcome = await run_team(plan, unit, seed=seed, journal=journal)
     finally:

@@ -25,7 +25,7 @@ from orglab.providers.human.terminal import paused_by
 from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
 from orglab.results.store.reader import Reader
-from orglab.results.store.response_cache import kept_calls_file
+from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
 
 __all__ = ["evaluate"]
@@ -107,7 +107,7 @@ async def _evaluate(
             anew=anew,
             progress=lambda done, _: bar.update(task, completed=done),
             stop=stop,
-            kept=kept_calls_file(store.path.parent) if cache else None,
+            kept=response_cache_file(store.path.parent) if cache else None,
             tell=lambda words: console.print(visible(words), markup=False, highlight=False),
             trust=trust,
             budget=budget,

@@ -13,7 +13,7 @@ from orglab.engine.study.plan.cache_miss import Part, explain_call, explain_kept
 from orglab.providers.terminal_safety import visible
 from orglab.results.records import CallRecord
 from orglab.results.store.reader import Reader
-from orglab.results.store.response_cache import kept_calls_file
+from orglab.results.store.response_cache import response_cache_file
 
 __all__ = ["explain"]
 
@@ -28,7 +28,7 @@ def explain(
     with Reader(folder) as reader:
         found = explain_call(reader, run, position)
         try:
-            kept = explain_kept(reader, run, position, kept_calls_file(reader.path.parent))
+            kept = explain_kept(reader, run, position, response_cache_file(reader.path.parent))
         except ValueError as unread:  # a broken file of kept calls stops nothing
             kept = None
             _say(console, str(unread))

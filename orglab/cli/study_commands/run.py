@@ -42,7 +42,7 @@ from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
 from orglab.results.number_format import amount, dollars
 from orglab.results.store.reader import Reader
-from orglab.results.store.response_cache import kept_calls_file
+from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
 
 __all__ = ["run"]
@@ -103,7 +103,7 @@ def run(
         retry_failed=retry_failed,
         at_once=at_once,
         max_cost=max_cost,
-        kept=kept_calls_file(folder) if cache else None,
+        kept=response_cache_file(folder) if cache else None,
     )
     refuse_unbounded(batch)
     console = Console()

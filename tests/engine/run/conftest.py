@@ -11,7 +11,7 @@ import pytest
 
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
-from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
 from orglab.engine.spec.model import (
     AuthorityLink,
@@ -119,7 +119,7 @@ class Played:
     journal: MemoryJournal
 
     def turns(self) -> list[str]:
-        """Copies in the order of their own turns."""
+        """Replicas in the order of their own turns."""
         return [event.body["copy"] for event in self.outcome.events if event.kind == "turn"]
 
     def of(self, kind: str) -> list[Mapping[str, Any]]:
@@ -166,9 +166,9 @@ async def play_team(
         return answer(request)
 
     kept = journal or MemoryJournal()
-    desk = Desk(team.topology.models, {"*": ScriptedProvider(record)})
+    registry = ModelRegistry(team.topology.models, {"*": ScriptedProvider(record)})
     outcome = await run_team(
-        RunPlan(team, desk),
+        RunPlan(team, registry),
         unit or Unit(id="u1", inputs={"topic": "tea"}),
         seed=seed,
         journal=kept,

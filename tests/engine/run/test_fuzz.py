@@ -13,7 +13,7 @@ import pytest
 
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
-from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Topology
 from orglab.providers.base import Request
@@ -225,10 +225,10 @@ async def play(
             await asyncio.sleep(0)
         return reply_to(request)
 
-    desk = Desk(team.topology.models, {"*": ScriptedProvider(answer)})
+    registry = ModelRegistry(team.topology.models, {"*": ScriptedProvider(answer)})
     unit = Unit(id=f"u{number}", inputs={"topic": "tea"})
     outcome = await asyncio.wait_for(
-        run_team(RunPlan(team, desk), unit, seed=number, journal=journal), timeout=30
+        run_team(RunPlan(team, registry), unit, seed=number, journal=journal), timeout=30
     )
     return outcome, calls
 

@@ -221,7 +221,7 @@ async def test_copies_of_a_team_ask_calls_of_their_own(team: Make, play: Make, p
 async def test_models_are_drawn_once_for_all_turns_of_a_team(
     team: Make, build: Make, play: Make
 ) -> None:
-    """Copies of the role draw apart, turns of one copy together."""
+    """Replicas of the role draw apart, turns of one copy together."""
     models = {alias: Model(alias=alias, provider="scripted") for alias in "abcdefgh"}
     pools = {"p": Pool(name="p", members=tuple(models))}
     inner = build({"w": {"model": None, "pool": "p"}}, [], "w", models=models, pools=pools)

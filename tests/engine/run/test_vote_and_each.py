@@ -127,7 +127,7 @@ async def test_voters_may_be_sent_back(team: Make, play: Make) -> None:
 
 
 async def test_item_i_goes_to_copy_i(team: Make, play: Make) -> None:
-    """Copies without an item are skipped; the join waits for those that have one."""
+    """Replicas without an item are skipped; the join waits for those that have one."""
     links = [{"from": "plan", "to": "work", "each": "tasks"}, {"from": "work", "to": "join"}]
     roles = {"plan": {"output": TASKS}, "work": {"replicas": 3}, "join": {}}
     run = await play(team(roles, links, "join"), {"plan": [{"tasks": ["one", "two"]}]})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import orglab
-from orglab.engine.run.calls.model_registry import Desk
+from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.spec.model import Topology
 
 pytest.importorskip("llama_cpp", reason="the local model needs orglab[llama]")
@@ -35,8 +35,8 @@ def load(folder: Path, weights: bytes, model: str = "w.gguf") -> Topology:
 
 
 def known(topology: Topology) -> tuple[str, str]:
-    """The spec's hash, and the digest of its seat."""
-    return topology.hash, Desk(topology.models).seat("used").digest
+    """The spec's hash, and the digest of its bound_model."""
+    return topology.hash, ModelRegistry(topology.models).bound_model("used").digest
 
 
 def test_weights_that_changed_under_their_name_are_others(tmp_path: Path) -> None:

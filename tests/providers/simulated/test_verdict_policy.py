@@ -38,7 +38,7 @@ async def revised(knobs: dict[str, Any], said: str, reviewed: str = "writer", co
 
 
 async def test_a_role_can_have_rates_of_its_own() -> None:
-    """Copies of it too; the others keep the common ones."""
+    """Replicas of it too; the others keep the common ones."""
     knobs = {"verdicts_on": {"writer": {"approve": 0, "revise": 1}}}
     assert await revised(knobs, BOARD, "writer#2") == 1
     assert 0.4 < await revised(knobs, BOARD, "critic") < 0.6

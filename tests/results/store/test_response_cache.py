@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from orglab.results.store.response_cache import KeptCalls, kept_calls_file, read_kept_calls
+from orglab.results.store.response_cache import (
+    ResponseCache,
+    read_cached_calls,
+    response_cache_file,
+)
 
 REQUEST: Mapping[str, Any] = {
     "provider": "hosted",
@@ -24,9 +28,9 @@ REQUEST: Mapping[str, Any] = {
 BODY: Mapping[str, Any] = {"role": "writer", "request": REQUEST, "text": "said", "cost_usd": 0.25}
 
 
-def keeper(file: Path, told: list[str], study: str = "first", version: str = "1") -> KeptCalls:
+def keeper(file: Path, told: list[str], study: str = "first", version: str = "1") -> ResponseCache:
     """A study's kept calls, and what it is told."""
-    return KeptCalls(file, version=version, study=study, tell=told.append)
+    return ResponseCache(file, version=version, study=study, tell=told.append)
 
 
 def test_a_call_that_one_study_kept_another_finds(tmp_path: Path) -> None:
@@ -151,10 +155,10 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
 
 def test_kept_calls_of_a_role_are_read(tmp_path: Path) -> None:
     """With all that was asked, for who wants to know why a call was made."""
-    calls = keeper(kept_calls_file(tmp_path / "study"), [])
+    calls = keeper(response_cache_file(tmp_path / "study"), [])
     calls.keep("id", BODY)
-    (call,) = read_kept_calls(tmp_path / "calls.sqlite", "writer")
+    (call,) = read_cached_calls(tmp_path / "calls.sqlite", "writer")
     assert (call.identity, call.study, call.request) == ("id", "first", REQUEST)
-    assert read_kept_calls(tmp_path / "calls.sqlite", "critic") == []
-    assert read_kept_calls(tmp_path / "none.sqlite", "writer") == []
+    assert read_cached_calls(tmp_path / "calls.sqlite", "critic") == []
+    assert read_cached_calls(tmp_path / "none.sqlite", "writer") == []
     calls.close()

@@ -117,7 +117,7 @@ class _ClusterRun(BatchRun):
                         self.tally.warnings.append(_lost_words(crew.lost))
 
     def _study(self) -> Study:
-        permits = Permits(self.desks.lines)
+        permits = Permits(self.registries.lines)
         home = Home(
             frozen=self._frozen,
             arms=list(self._arms.values()),

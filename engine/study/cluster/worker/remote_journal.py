@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from orglab.engine.run.turn import Sharing
+from orglab.engine.run.turn import SharedResponses
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps
@@ -82,7 +82,7 @@ def event_of(form: Sequence[JSON]) -> Event:
     return Event(seq=seq, tick=tick, kind=kind, body=body)
 
 
-class RemoteSharing(Sharing):
+class RemoteSharing(SharedResponses):
     """Asks the client for replies to identical calls.
 
     Args:

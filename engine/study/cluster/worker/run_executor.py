@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from orglab.engine.run.calls.model_registry import Desks
+from orglab.engine.run.calls.model_registry import ModelRegistries
 from orglab.engine.run.engine import RunPlan, Unit, run_team
 from orglab.engine.study.batch.run_gate import Gate, Interrupted
 from orglab.engine.study.batch.runner import Ending
@@ -36,7 +36,7 @@ class Player:
         self._about = about
         self._unpacked = Unpacked(session, folder)
         self._sources = Sources()
-        self._desks = Desks(lines=RemoteModelClients(session))
+        self._desks = ModelRegistries(lines=RemoteModelClients(session))
         self._sharing = RemoteSharing(session) if about["shares"] else None
         self._arms: dict[int, tuple[Mapping[str, JSON], RunPlan]] = {}
         self._making: dict[int, asyncio.Lock] = {}
@@ -117,8 +117,8 @@ class Player:
             if number not in self._arms:
                 form = await self._session.ask("arm", number)
                 team = await self._unpacked.team(form, number)
-                desk = self._desks.of(team.topology.models)
-                self._arms[number] = (form, RunPlan(team, desk, self._sources))
+                registry = self._desks.of(team.topology.models)
+                self._arms[number] = (form, RunPlan(team, registry, self._sources))
         return self._arms[number]
 
     async def aclose(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orglab.engine.run.calls.pool_draws import draw_models
-from orglab.engine.run.replicas import Copies
+from orglab.engine.run.replicas import Replicas
 from orglab.engine.spec.model import Model, Pool, Topology
 
 MEMBERS = ("gpt", "gemini", "qwen", "glm", "mistral")
@@ -25,7 +25,7 @@ def drawn(topology: Topology, unit: int, replicate: int = 0) -> dict[str, str]:
     """The draw of a unit."""
     return draw_models(
         topology,
-        Copies(topology.roles),
+        Replicas(topology.roles),
         seed=7,
         unit=f"u{unit}",
         unit_index=unit,
