@@ -167,11 +167,10 @@ class _Run:
         self, plan: RunPlan, unit: Unit, journal: Journal, frame: _Frame, limits: RunLimits
     ) -> None:
         self.plan, self.unit, self.journal, self.frame = plan, unit, journal, frame
-        self.limits = limits
-        topology = plan.topology
+        self.limits, self.of_account = limits, False
         self.replicas = plan.routing.replicas
         self.models = draw_models(
-            topology,
+            plan.topology,
             self.replicas,
             seed=frame.seed,
             unit=frame.drawn,
@@ -179,11 +178,10 @@ class _Run:
             replicate=frame.replicate,
         )
         self.routing = Routing(plan.routing)
-        self.state = RunState(topology, self.replicas, journal)
+        self.state = RunState(plan.topology, self.replicas, journal)
         self.counter = CallCounter(scope=frame.scope)
         self.names: dict[str, Names] = {}
         self.fault: LimitReached | None = None
-        self.of_account = False
         toolbox = _toolbox(plan, unit)
         self.runner = TurnRunner(
             journal=journal,
