@@ -1,9 +1,16 @@
-"""From the normal form to the dataclasses that the compiler and the engine read."""
+"""From the canonical form to the dataclasses that the compiler and the engine read.
+
+The canonical form is valid and complete, so conversion is by type alone: `msgspec` reads the
+dataclasses' annotations. Only fields whose name differs from their key are named here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from orglab.engine.spec.canonical_form import topology_hash
 from orglab.engine.spec.compose.subteams_merge import with_team
@@ -15,78 +22,77 @@ from orglab.engine.spec.model import (
     Limits,
     Link,
     Model,
-    Phase,
     Pool,
-    Price,
     Role,
     RoleLimits,
-    Stake,
     ToolUse,
     Topology,
-    Trigger,
 )
 from orglab.providers.base import JSON
 
-__all__ = ["build", "model_of"]
+__all__ = ["FIELD_NAMES", "build", "model_of"]
 
-
-_MODEL_FIELDS = (
-    "max_concurrency",
-    "requests_per_minute",
-    "tokens_per_minute",
-    "timeout_seconds",
+FIELD_NAMES = {
+    ForwardLink: {"from": "source", "to": "target"},
+    AuthorityLink: {"from": "source", "to": "targets", "review": "phases"},
+}
+"""Keys of the canonical form whose field has another name."""
+_MODEL_FIELDS = frozenset(
+    (
+        *("provider", "model", "params", "price", "faults", "max_concurrency"),
+        *("requests_per_minute", "tokens_per_minute", "timeout_seconds"),
+    )
 )
 _FILES = frozenset(("file", "chat_template"))
-_NO_OPTIONS = frozenset(("provider", "model", "params", "price", "faults", *_MODEL_FIELDS))
+_T = TypeVar("_T")
 
 
 def build(
-    normal: Mapping[str, JSON], folder: Path, teams: Mapping[str, Topology] | None = None
+    canonical: Mapping[str, JSON], folder: Path, teams: Mapping[str, Topology] | None = None
 ) -> Topology:
-    """The topology of a normal form whose files lie in ``folder``.
+    """Return the topology of a canonical form.
 
     Args:
-        normal: The normal form.
+        canonical: The canonical form.
         folder: The folder of its files.
-        teams: The teams of its roles, where they are built already.
+        teams: The sub-teams of its roles, where they are built already.
     """
-    found = _built(normal, folder)
-    for name, role in normal["roles"].items():
+    found = _topology(canonical, folder)
+    for name, role in canonical["roles"].items():
         if "team" in role:
-            inner = (teams or {}).get(name) or build(_whole(role["team"], normal), folder)
+            form = {**role["team"], "files": canonical["files"]}
+            inner = (teams or {}).get(name) or build(form, folder)
             found = with_team(found, name, inner)
     return found
 
 
-def _whole(team: Mapping[str, JSON], normal: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The normal form of a team within, with the data files that stand in the outer one."""
-    return {**team, "files": normal["files"]}
-
-
-def _built(normal: Mapping[str, JSON], folder: Path) -> Topology:
+def _topology(form: Mapping[str, JSON], folder: Path) -> Topology:
+    tools = form["tools"]
     return Topology(
-        name=normal["name"],
-        hash=topology_hash(normal),
+        name=form["name"],
+        hash=topology_hash(form),
         folder=folder,
-        inputs={name: _input(name, schema) for name, schema in normal["inputs"].items()},
-        models={alias: model_of(alias, model, folder) for alias, model in normal["models"].items()},
-        pools={name: _pool(name, pool) for name, pool in normal["pools"].items()},
-        tools={
-            use.name: use for name, tool in normal["tools"].items() for use in _tools(name, tool)
-        },
-        roles={name: _role(name, role, normal["tools"]) for name, role in normal["roles"].items()},
-        links=tuple(_link(link) for link in normal["links"]),
-        start=tuple(normal["start"]) if "start" in normal else None,
-        output=tuple(normal["output"]),
-        evaluators=tuple(_evaluator(item) for item in normal["evaluators"]),
-        limits=Limits(**_plain(normal["limits"])),
-        templates=_plain(normal["templates"]),
-        normal=normal,
-        description=normal["description"],
+        inputs={name: _input(name, schema) for name, schema in form["inputs"].items()},
+        models={alias: model_of(alias, model, folder) for alias, model in form["models"].items()},
+        pools={name: _convert(pool, Pool, name=name) for name, pool in form["pools"].items()},
+        tools={use.name: use for name, tool in tools.items() for use in _tool_uses(name, tool)},
+        roles={name: _role(name, role, tools) for name, role in form["roles"].items()},
+        links=tuple(_link(link) for link in form["links"]),
+        start=tuple(form["start"]) if "start" in form else None,
+        output=tuple(form["output"]),
+        evaluators=tuple(_evaluator(item) for item in form["evaluators"]),
+        limits=_convert(form["limits"], Limits),
+        templates=_without_remarks(form["templates"]),
+        normal=form,
+        description=form["description"],
     )
 
 
-def _plain(part: Mapping[str, JSON]) -> dict[str, JSON]:
+def _convert(part: Mapping[str, JSON], kind: type[_T], **own: object) -> _T:
+    return msgspec.convert({**_without_remarks(part), **own}, kind)
+
+
+def _without_remarks(part: Mapping[str, JSON]) -> dict[str, JSON]:
     return {key: value for key, value in part.items() if not key.startswith("x-")}
 
 
@@ -97,30 +103,22 @@ def _input(name: str, schema: Mapping[str, JSON]) -> InputField:
 
 
 def model_of(alias: str, model: Mapping[str, JSON], folder: Path) -> Model:
-    """One model from its entry's normal form; files are relative to ``folder``."""
-    plain = _plain(model)
-    options = {key: value for key, value in plain.items() if key not in _NO_OPTIONS}
+    """Return one model from its entry's canonical form; files are relative to ``folder``."""
+    plain = _without_remarks(model)
+    options = {key: value for key, value in plain.items() if key not in _MODEL_FIELDS}
     for key in _FILES & options.keys():
         options[key] = str((folder / options[key]).resolve())
-    return Model(
-        alias=alias,
-        provider=plain["provider"],
-        model=plain["model"],
-        params=plain["params"],
-        options=options,
-        price=Price(**_plain(plain["price"])) if "price" in plain else None,
-        faults=_plain(plain["faults"]),
-        **{key: plain[key] for key in _MODEL_FIELDS if key in plain},
+    known = {key: value for key, value in plain.items() if key in _MODEL_FIELDS}
+    if "price" in known:
+        known["price"] = _without_remarks(known["price"])
+    return _convert(
+        known, Model, alias=alias, options=options, faults=_without_remarks(known["faults"])
     )
 
 
-def _pool(name: str, pool: Mapping[str, JSON]) -> Pool:
-    return Pool(name=name, **{**_plain(pool), "members": tuple(pool["members"])})
-
-
-def _tools(name: str, tool: Mapping[str, JSON]) -> list[ToolUse]:
-    """The tools of one entry: several where it is a source."""
-    settings = _plain(tool["with"])
+def _tool_uses(name: str, tool: Mapping[str, JSON]) -> list[ToolUse]:
+    """Return the tools of one entry: several where it is a source."""
+    settings = _without_remarks(tool["with"])
     if "served" not in tool:
         return [ToolUse(name=name, use=tool["use"], settings=settings)]
     served = tool["served"]
@@ -137,95 +135,51 @@ def _tools(name: str, tool: Mapping[str, JSON]) -> list[ToolUse]:
     ]
 
 
-def _role_tools(names: Sequence[str], tools: Mapping[str, JSON]) -> tuple[str, ...]:
-    """A role's tools: the name of a source stands for all that it gives."""
+def _role_tools(names: Sequence[str], tools: Mapping[str, JSON]) -> list[str]:
+    """Return a role's tools: the name of a source means all tools that it serves."""
     found: dict[str, None] = {}
     for name in names:
         served = tools.get(name, {}).get("served")
         found.update(dict.fromkeys([name] if served is None else served["tools"]))
-    return tuple(found)
+    return list(found)
 
 
 def _evaluator(item: Mapping[str, JSON]) -> EvaluatorUse:
     name, arguments = next(iter(item.items()))
-    return EvaluatorUse(use=name, arguments=_plain(arguments))
+    return EvaluatorUse(use=name, arguments=_without_remarks(arguments))
 
 
 def _role(name: str, role: Mapping[str, JSON], tools: Mapping[str, JSON]) -> Role:
-    model = role.get("model")
-    return Role(
-        name=name,
-        system=role.get("system", ""),
-        prompt=role.get("prompt"),
-        vars=role.get("vars", {}),
-        model=model if isinstance(model, str) else None,
-        pool=model["pool"] if isinstance(model, dict) else None,
-        tools=_role_tools(role.get("tools", ()), tools),
-        sees=tuple(role.get("sees", ("inbox",))),
-        output=role.get("output"),
-        join=role["join"],
-        replicas=role.get("replicas", 1),
-        on_error=role["on_error"],
-        limits=RoleLimits(**_plain(role.get("limits", {}))),
-        faults=_plain(role.get("faults", {})),
-        vote=role.get("vote"),
-        fill=_plain(role.get("with", {})),
-    )
-
-
-# -- links
+    """Return a role; by hand, since a role may hold a topology, whose links are of two kinds."""
+    plain = _without_remarks({key: role[key] for key in role.keys() - {"team", "with"}})
+    drawn = isinstance(plain.get("model"), dict)
+    own = {
+        "model": None if drawn else plain.get("model"),
+        "pool": plain["model"]["pool"] if drawn else None,
+        "tools": tuple(_role_tools(plain.get("tools", ()), tools)),
+        "sees": tuple(plain.get("sees", ("inbox",))),
+        "limits": _convert(plain.get("limits", {}), RoleLimits),
+        "faults": _without_remarks(plain.get("faults", {})),
+        "fill": _without_remarks(role.get("with", {})),
+    }
+    return Role(name=name, **{**plain, **own})
 
 
 def _link(link: Mapping[str, JSON]) -> Link:
-    return _forward(link) if link["kind"] == "forward" else _authority(link)
+    kind: type[Link] = ForwardLink if link["kind"] == "forward" else AuthorityLink
+    names = FIELD_NAMES[kind]
+    plain = {names.get(key, key): value for key, value in _without_remarks(link).items()}
+    if "trigger" in plain:
+        plain["trigger"] = _trigger(plain["trigger"])
+    if stake := plain.get("stake"):
+        plain["stake"] = _without_remarks(stake)
+    return msgspec.convert(plain, kind)
 
 
-def _forward(link: Mapping[str, JSON]) -> ForwardLink:
-    when = link.get("when")
-    if isinstance(when, dict):
-        when = {field: tuple(values) for field, values in when.items()}
-    return ForwardLink(
-        id=link["id"],
-        source=link["from"],
-        target=link["to"],
-        when=when,
-        cap=link.get("cap"),
-        on_cap=link.get("on_cap", "stop"),
-        each=link.get("each"),
-    )
-
-
-def _authority(link: Mapping[str, JSON]) -> AuthorityLink:
-    stake = link.get("stake")
-    return AuthorityLink(
-        id=link["id"],
-        source=link["from"],
-        targets=tuple(link["to"]),
-        cap=link["cap"],
-        phases=tuple(
-            Phase(actions=tuple(phase["actions"]), prompt=phase.get("prompt"))
-            for phase in link["review"]
-        ),
-        sees=link["sees"],
-        trigger=_trigger(link["trigger"]),
-        directive=link.get("directive"),
-        target=link.get("target"),
-        reviews=link.get("reviews"),
-        on_cap=link["on_cap"],
-        stake=Stake(**{key: float(value) for key, value in _plain(stake).items()})
-        if stake
-        else None,
-    )
-
-
-def _trigger(trigger: JSON) -> Trigger:
+def _trigger(trigger: JSON) -> dict[str, JSON]:
     if isinstance(trigger, str):
-        return Trigger(kind="never" if trigger == "never" else "judgement")
+        return {"kind": "never" if trigger == "never" else "judgement"}
     if "probability" in trigger:
-        return Trigger(kind="coin", probability=float(trigger["probability"]))
-    return Trigger(
-        kind="checks",
-        checks=tuple(_evaluator(item) for item in trigger["checks"]),
-        voice=trigger["voice"],
-        action=trigger["action"],
-    )
+        return {"kind": "coin", "probability": trigger["probability"]}
+    checks = [_evaluator(item) for item in trigger["checks"]]
+    return {"kind": "checks", **_without_remarks(trigger), "checks": checks}
