@@ -9,7 +9,7 @@ Faults::
     ├── ContextOverflow           prompt and reply do not fit the window; never sent unchanged again
     ├── BadRequest                the server refuses the request as it stands
     ├── AuthenticationFailed      the key is missing or wrong
-    ├── QuotaExhausted            no waiting cures it
+    ├── QuotaExhausted            waiting does not help
     ├── RateLimited               wait, then ask again
     ├── Unavailable               the server is at fault or out of reach; ask again later
     └── NoScriptedReply           the script has no line left for this call
@@ -106,7 +106,7 @@ class AuthenticationFailed(ProviderError):
 
 
 class QuotaExhausted(ProviderError):
-    """Raised when the account is empty: no waiting cures it."""
+    """Raised when the account is empty: waiting does not help."""
 
     kind = "quota exhausted"
 
@@ -201,7 +201,7 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolDefinition:
-    """What a model is told of a tool.
+    """Description of a tool for the model.
 
     Attributes:
         name: The name in the spec, by which the model calls it.
@@ -354,7 +354,7 @@ class Provider(ABC):
     @classmethod
     @abstractmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> Provider:
-        """Makes the provider of one model.
+        """Make the provider of one model.
 
         Args:
             model: The model's name, "" where the spec gives none.
@@ -362,12 +362,12 @@ class Provider(ABC):
                 ``profile``, ``seed``, …); files as absolute paths.
 
         Raises:
-            ValueError: An option is wrong; the text says which, what was expected, and the cure.
+            ValueError: An option is wrong; the text says which, what was expected, and how to fix it.
         """
 
     @abstractmethod
     async def complete(self, request: Request) -> Completion:
-        """Asks the model once.
+        """Ask the model once.
 
         Raises:
             ProviderError: The call gave no answer.
@@ -375,14 +375,14 @@ class Provider(ABC):
 
     @classmethod
     def weights(cls, model: str, options: Mapping[str, JSON]) -> Path | None:  # noqa: ARG003 - the port's
-        """The file of weights that an entry means; None where there is none on this machine.
+        """Return the file of weights that an entry means; None where there is none on this machine.
 
         Its content is part of what a spec and a call are known by.
         """
         return None
 
     def account(self) -> str | None:
-        """What a server counts our calls by: its address and the variable that holds the key.
+        """Return what a server counts our calls by: its address and the variable that holds the key.
 
         Models of one account share one limit of calls at once. None: no server is asked, and the
         calls are neither limited adaptively nor sent again.
@@ -390,7 +390,7 @@ class Provider(ABC):
         return None
 
     async def reachable(self, model: str) -> str:  # noqa: ARG002 - most have nothing to reach
-        """Whether the model could be asked, in words, for ``orglab models --check``.
+        """Return whether the model could be asked, in words, for ``orglab models --check``.
 
         It costs nothing, takes some seconds at most, and raises nothing: a fault is words too.
 
@@ -400,7 +400,7 @@ class Provider(ABC):
         return "needs no server"
 
     async def aclose(self) -> None:  # noqa: B027 - most providers hold nothing
-        """Frees what the provider holds (connections, memory). Called once, at the end."""
+        """Free what the provider holds (connections, memory). Called once, at the end."""
 
 
 class Tool(ABC):
@@ -411,14 +411,14 @@ class Tool(ABC):
     tool is made. A plugin registers the class under the entry point group ``orglab.tools``.
     """
 
-    #: What a model is told of the tool.
+    #: Description of the tool for the model.
     description: ClassVar[str]
     #: JSON Schema of the arguments: ``type: object`` with ``additionalProperties: false``.
     parameters: ClassVar[Mapping[str, JSON]]
 
     @abstractmethod
     async def call(self, arguments: Mapping[str, JSON]) -> JSON:
-        """Does the work on arguments that fit ``parameters``.
+        """Do the work on arguments that fit ``parameters``.
 
         Returns:
             A bounded value that strict JSON can hold.

@@ -19,14 +19,14 @@ class Embedder(ABC):
     @classmethod
     @abstractmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> Embedder:
-        """Makes the embedder of one model. Nothing is loaded yet and no key is read.
+        """Make the embedder of one model. Nothing is loaded yet and no key is read.
 
         Args:
             model: The model's name, "" where the spec gives none.
             options: The other fields of the entry (``base_url``, …); ``file`` as an absolute path.
 
         Raises:
-            ValueError: An option is wrong; the text says which, what was expected, and the cure.
+            ValueError: An option is wrong; the text says which, what was expected, and how to fix it.
         """
 
     @property
@@ -40,7 +40,7 @@ class Embedder(ABC):
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """A vector for each text, all of one length; called from several threads, and may wait.
+        """Return a vector for each text, all of one length; called from several threads, and may wait.
 
         The same text gives the same vector, whatever stands beside it.
 

@@ -7,17 +7,17 @@ from difflib import get_close_matches
 
 from orglab.providers.base import JSON
 
-__all__ = ["known_only", "nearest"]
+__all__ = ["known_options", "suggestion"]
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean NAME?`` for the known name nearest to ``name``, else ""."""
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean NAME?`` for the known name closest to ``name``, else ""."""
     near = get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def known_only(given: Mapping[str, JSON], known: Iterable[str], what: str) -> dict[str, JSON]:
-    """``given`` without what is null or begins with ``x-``.
+def known_options(given: Mapping[str, JSON], known: Iterable[str], what: str) -> dict[str, JSON]:
+    """Return ``given`` without what is null or begins with ``x-``.
 
     Args:
         given: What was written.
@@ -25,7 +25,7 @@ def known_only(given: Mapping[str, JSON], known: Iterable[str], what: str) -> di
         what: Whose fields these are, for the message.
 
     Raises:
-        ValueError: A name is not known; the text names the nearest one.
+        ValueError: A name is not known; the message suggests the closest one.
     """
     names = sorted(known)
     kept = {name: value for name, value in given.items() if not str(name).startswith("x-")}
@@ -33,6 +33,6 @@ def known_only(given: Mapping[str, JSON], known: Iterable[str], what: str) -> di
         if name not in names:
             allowed = ", ".join(names) or "none"
             raise ValueError(
-                f"{what}: {name!r} is not known{nearest(str(name), names)} Allowed: {allowed}"
+                f"{what}: {name!r} is not known{suggestion(str(name), names)} Allowed: {allowed}"
             )
     return {name: value for name, value in kept.items() if value is not None}

@@ -19,12 +19,12 @@ def _points(group: Group) -> dict[str, EntryPoint]:
 
 
 def plugin_names(group: Group) -> list[str]:
-    """Names registered in ``group``, sorted; nothing is imported."""
+    """Name registered in ``group``, sorted; nothing is imported."""
     return sorted(_points(group))
 
 
 def load_plugin(group: Group, name: str) -> type[Any]:
-    """The class registered as ``name``.
+    """Return the class registered as ``name``.
 
     Raises:
         KeyError: Nothing is registered under this name.
@@ -35,6 +35,6 @@ def load_plugin(group: Group, name: str) -> type[Any]:
 
 
 def plugin_version(group: Group, name: str) -> str:
-    """The distribution and version that bring ``name``, such as ``orglab 0.1.0``."""
+    """Return the distribution and version that bring ``name``, such as ``orglab 0.1.0``."""
     dist = _points(group)[name].dist
     return f"{dist.name} {dist.version}" if dist else "unknown"

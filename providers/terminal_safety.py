@@ -28,7 +28,7 @@ def _written(match: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    r"""``text`` with everything that steers or hides written out.
+    r"""Return ``text`` with everything that steers or hides written out.
 
     Line ends and tabs stay; a control character becomes its picture (``␛`` for escape), anything
     else that cannot be seen its number (``\u202e``). Square brackets stay as they are: print the
@@ -39,12 +39,12 @@ def visible(text: str) -> str:
 
 
 def markup(text: str) -> str:
-    """``visible(text)`` for a place where Rich reads markup."""
+    """Return ``visible(text)`` for a place where Rich reads markup."""
     return escape(visible(text))
 
 
 def one_line(text: str, width: int = 80) -> str:
-    """``visible(text)`` on one line of at most ``width`` characters, cut with ``…``."""
+    """Return ``visible(text)`` on one line of at most ``width`` characters, cut with ``…``."""
     shown = " ".join(visible(text[: 4 * width]).split())
     cut = len(shown) > width or len(text) > 4 * width
     return shown[: width - 1].rstrip() + "…" if cut else shown

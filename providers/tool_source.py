@@ -25,7 +25,7 @@ class ServedTool:
 
     Attributes:
         name: Its name, as the source knows it.
-        description: What a model is told of it.
+        description: Its description for the model.
         parameters: JSON Schema of its arguments.
     """
 
@@ -52,7 +52,7 @@ class OpenSource(ABC):
 
     @abstractmethod
     async def call(self, tool: str, arguments: Mapping[str, JSON]) -> JSON:
-        """Calls a tool by the source's own name for it.
+        """Call a tool by the source's own name for it.
 
         Returns:
             A bounded value that strict JSON can hold.
@@ -64,7 +64,7 @@ class OpenSource(ABC):
         """
 
     async def aclose(self) -> None:  # noqa: B027 - most sources hold nothing
-        """Frees what the source holds. Called once, at the end of the study."""
+        """Free what the source holds. Called once, at the end of the study."""
 
 
 class ToolSource(ABC):
@@ -80,7 +80,7 @@ class ToolSource(ABC):
 
     @abstractmethod
     def served(self, folder: Path) -> Served:
-        """Asks what it is and gives; may block.
+        """Ask what it is and gives; may block.
 
         Args:
             folder: The spec's folder.
@@ -91,7 +91,7 @@ class ToolSource(ABC):
 
     @abstractmethod
     def open(self, folder: Path, served: Mapping[str, JSON]) -> OpenSource:
-        """The source at work; nothing is started before the first call.
+        """Return the source at work; nothing is started before the first call.
 
         Args:
             folder: The spec's folder.

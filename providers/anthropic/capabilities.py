@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["SAMPLING", "Bends", "Manners", "Refusal", "learn", "manners_of"]
+__all__ = [
+    "SAMPLING",
+    "CallAdjustments",
+    "MessagesCapabilities",
+    "Refusal",
+    "capabilities_of",
+    "learn",
+]
 
 SAMPLING: Final = ("temperature", "top_p", "top_k")
 """Sampling parameters, which only older models and API versions take."""
@@ -22,7 +29,7 @@ _OPTIONAL: Final = (*SAMPLING, "service_tier", "cache_control")
 
 
 @dataclass(kw_only=True, slots=True)
-class Manners:
+class MessagesCapabilities:
     """How one model of one server wants to be asked.
 
     Attributes:
@@ -43,7 +50,7 @@ class Manners:
 
 
 @dataclass(kw_only=True, slots=True)
-class Bends:
+class CallAdjustments:
     """What one call alone is bent by.
 
     Attributes:
@@ -60,82 +67,82 @@ class Refusal:
     """A refused request, and what may be learned from it.
 
     Attributes:
-        words: What the server said.
+        message: What the server said.
         body: What was sent.
-        manners: What is known of the model; it grows.
-        bends: What this call alone is bent by; it grows.
+        capabilities: What is known of the model; it grows.
+        adjustments: What this call alone is bent by; it grows.
         limited: The author wrote how long the reply may be.
         schema: Digest of the reply's schema, "" where there is none.
     """
 
-    words: str
+    message: str
     body: Mapping[str, Any]
-    manners: Manners
-    bends: Bends
+    capabilities: MessagesCapabilities
+    adjustments: CallAdjustments
     limited: bool = False
     schema: str = ""
 
     def says(self, pattern: str) -> re.Match[str] | None:
-        """Where the server's words hold ``pattern``, in any capitals."""
-        return re.search(pattern, self.words, re.IGNORECASE | re.DOTALL)
+        """Return where the server's message matches ``pattern``, ignoring case."""
+        return re.search(pattern, self.message, re.IGNORECASE | re.DOTALL)
 
 
-_KNOWN: dict[tuple[str, str], Manners] = {}
+_KNOWN: dict[tuple[str, str], MessagesCapabilities] = {}
 
 
-def manners_of(base_url: str, model: str) -> Manners:
-    """The manners of a model, the same object for the whole process."""
-    return _KNOWN.setdefault((base_url, model), Manners())
+def capabilities_of(base_url: str, model: str) -> MessagesCapabilities:
+    """Return the capabilities of a model, the same object for the whole process."""
+    return _KNOWN.setdefault((base_url, model), MessagesCapabilities())
 
 
 def learn(refusal: Refusal) -> bool:
-    """Reads a refusal; True where the request can now be sent another way."""
+    """Read a refusal; True where the request can now be sent another way."""
     return any(rule(refusal) for rule in _RULES)
 
 
 def _limit(refusal: Refusal) -> bool:
-    """``max_tokens: 200000 > 128000, which is the maximum …``: the model can write no more."""
+    """Learn from ``max_tokens: 200000 > 128000, which is the maximum …``: the model can write no more."""
     found = refusal.says(r"max_tokens\W{0,3}(\d+) > (\d+)")
-    if found is None or int(found[2]) < 1 or refusal.manners.most_output == int(found[2]):
+    if found is None or int(found[2]) < 1 or refusal.capabilities.most_output == int(found[2]):
         return False
-    refusal.manners.most_output = int(found[2])
+    refusal.capabilities.most_output = int(found[2])
     return True
 
 
 def _window(refusal: Refusal) -> bool:
-    """``… exceed context limit: 190000 + 20000 > 200000``: a default of ours is lowered."""
+    """Learn from ``… exceed context limit: 190000 + 20000 > 200000``: a default of ours is lowered."""
     found = refusal.says(r"max_tokens.{0,80}?(\d+) \+ (\d+) > (\d+)")
-    if found is None or refusal.limited or refusal.bends.most_output is not None:
+    if found is None or refusal.limited or refusal.adjustments.most_output is not None:
         return False
     left = int(found[3]) - int(found[1])
-    refusal.bends.most_output = left if left > 0 else None
+    refusal.adjustments.most_output = left if left > 0 else None
     return left > 0
 
 
 def _lost_thinking(refusal: Refusal) -> bool:
-    """``Expected `thinking` or `redacted_thinking`, but found `tool_use```."""
+    """Learn from ``Expected `thinking` or `redacted_thinking`, but found `tool_use```."""
     named = refusal.says(r"expected .{0,30}thinking.{0,60}found")
-    if refusal.bends.unthinking or not named:
+    if refusal.adjustments.unthinking or not named:
         return False
-    refusal.bends.unthinking = True
+    refusal.adjustments.unthinking = True
     return True
 
 
 def _forced(refusal: Refusal) -> bool:
     choice = refusal.body.get("tool_choice", {}).get("type")
     named = refusal.says(r"tool_choice|tool choice|forces tool use")
-    if refusal.manners.unforced or choice not in ("any", "tool") or not named:
+    if refusal.capabilities.unforced or choice not in ("any", "tool") or not named:
         return False
-    refusal.manners.unforced = True
+    refusal.capabilities.unforced = True
     return True
 
 
 def _budget(refusal: Refusal) -> bool:
     written = refusal.body.get("thinking", {}).get("type")
     named = refusal.says(r"thinking\.type\.enabled|adaptive|budget_tokens.{0,40}not supported")
-    if refusal.manners.adaptive or written != "enabled" or not named:
+    if refusal.capabilities.adaptive or written != "enabled" or not named:
         return False
-    refusal.manners.adaptive = True
+    refusal.capabilities.adaptive = True
     return True
 
 
@@ -144,9 +151,9 @@ def _format(refusal: Refusal) -> bool:
     if "format" not in refusal.body.get("output_config", {}) or not named:
         return False
     if refusal.says(r"extra inputs|not support(ed)?\b.{0,60}(model|format|output)|this model"):
-        refusal.manners.by_tool = True
+        refusal.capabilities.by_tool = True
     else:
-        refusal.manners.unheld.add(refusal.schema)
+        refusal.capabilities.unheld.add(refusal.schema)
     return True
 
 
@@ -154,19 +161,19 @@ def _effort(refusal: Refusal) -> bool:
     named = refusal.says(r"effort.{0,60}(not|extra)|not support.{0,40}effort|output_config: extra")
     if "effort" not in refusal.body.get("output_config", {}) or not named:
         return False
-    refusal.manners.unsent.add("effort")
+    refusal.capabilities.unsent.add("effort")
     return True
 
 
 def _optional(refusal: Refusal) -> bool:
-    """A parameter that can be left out, refused by name, and not for its value."""
+    """Return a parameter that can be left out, refused by name, and not for its value."""
     sent = [name for name in _OPTIONAL if name in refusal.body]
     named = [name for name in sent if refusal.says(rf"(?<![a-z_]){name}(?![a-z_])")]
     if not named or _is_bad_value(refusal):
         return False
     if {"temperature", "top_p"} <= set(named) and refusal.says(r"\bboth\b|only one"):
         named = ["top_p"]
-    refusal.manners.unsent.update(named)
+    refusal.capabilities.unsent.update(named)
     return True
 
 

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from orglab.providers.base import BadRequest, Message, ToolCall
 from orglab.providers.structured_output.strict_json import JSONError, loads
 
-__all__ = ["UNREADABLE", "Block", "Conversation", "conversation", "safe_id", "safe_names"]
+__all__ = ["UNREADABLE", "Conversation", "MessageBlock", "conversation", "safe_id", "safe_names"]
 
-Block: TypeAlias = dict[str, Any]
+MessageBlock: TypeAlias = dict[str, Any]
 """A content block as the API takes it."""
 
 UNREADABLE: Final = "unreadable"
@@ -42,9 +42,9 @@ def conversation(
     messages: Sequence[Message],
     *,
     names: Mapping[str, str] | None = None,
-    remembered: Callable[[Message], Sequence[Block] | None] = lambda _: None,
+    remembered: Callable[[Message], Sequence[MessageBlock] | None] = lambda _: None,
 ) -> Conversation:
-    """Turns messages into what the API takes.
+    """Turn messages into what the API takes.
 
     System messages at the head become the system text; a later one is said by the user. Messages of
     one speaker in a row become one, all results of an assistant message first. Blank texts are left
@@ -62,22 +62,24 @@ def conversation(
     head = next((i for i, each in enumerate(messages) if each.role != "system"), len(messages))
     turns: list[dict[str, Any]] = []
     for message in messages[head:]:
-        _add(turns, message, remembered(message) or _blocks(message, names or {}))
+        _append_blocks(turns, message, remembered(message) or _blocks(message, names or {}))
     system = "\n\n".join(each.content for each in messages[:head] if each.content.strip())
     if not turns:  # the API wants a turn of the user: what there is to say is said there
         turns, system = _only_system(system), ""
     _results_first(turns)
-    _trimmed(turns[-1])
+    _trim_end(turns[-1])
     return Conversation(system, turns)
 
 
 def _only_system(system: str) -> list[dict[str, Any]]:
     if not system:
         raise BadRequest("there is nothing to ask: all messages are blank")
-    return [{"role": "user", "content": [_text(system)]}]
+    return [{"role": "user", "content": [_text_block(system)]}]
 
 
-def _add(turns: list[dict[str, Any]], message: Message, blocks: Sequence[Block]) -> None:
+def _append_blocks(
+    turns: list[dict[str, Any]], message: Message, blocks: Sequence[MessageBlock]
+) -> None:
     if not blocks:
         return
     role = "assistant" if message.role == "assistant" else "user"
@@ -87,36 +89,39 @@ def _add(turns: list[dict[str, Any]], message: Message, blocks: Sequence[Block])
         turns.append({"role": role, "content": list(blocks)})
 
 
-def _blocks(message: Message, names: Mapping[str, str]) -> list[Block]:
+def _blocks(message: Message, names: Mapping[str, str]) -> list[MessageBlock]:
     if message.role == "tool":
-        return [_result(message)]
-    blocks = [_text(message.content)] if message.content.strip() else []
-    return blocks + [_call(call, names) for call in message.tool_calls]
+        return [_result_block(message)]
+    blocks = [_text_block(message.content)] if message.content.strip() else []
+    return blocks + [_call_block(call, names) for call in message.tool_calls]
 
 
-def _text(text: str) -> Block:
+def _text_block(text: str) -> MessageBlock:
     return {"type": "text", "text": text}
 
 
-def _result(message: Message) -> Block:
-    block: Block = {"type": "tool_result", "tool_use_id": safe_id(message.tool_call_id or "")}
+def _result_block(message: Message) -> MessageBlock:
+    block: MessageBlock = {
+        "type": "tool_result",
+        "tool_use_id": safe_id(message.tool_call_id or ""),
+    }
     if message.content.strip():
         block["content"] = message.content
     return block
 
 
-def _call(call: ToolCall, names: Mapping[str, str]) -> Block:
+def _call_block(call: ToolCall, names: Mapping[str, str]) -> MessageBlock:
     name = names.get(call.name) or _UNSAFE.sub("_", call.name)[:_LONGEST_ID] or "_"
     return {
         "type": "tool_use",
         "id": safe_id(call.id),
         "name": name,
-        "input": _input(call.arguments),
+        "input": _call_input(call.arguments),
     }
 
 
-def _input(arguments: str) -> Block:
-    """The arguments as an object; what is none is shown to the model as it wrote it."""
+def _call_input(arguments: str) -> MessageBlock:
+    """Return the arguments as an object; what is none is shown to the model as it wrote it."""
     if not arguments.strip():
         return {}
     try:
@@ -132,14 +137,14 @@ def _results_first(turns: list[dict[str, Any]]) -> None:
             turn["content"].sort(key=lambda block: block["type"] != "tool_result")
 
 
-def _trimmed(last: dict[str, Any]) -> None:
+def _trim_end(last: dict[str, Any]) -> None:
     block = last["content"][-1]
     if last["role"] == "assistant" and block["type"] == "text":
-        last["content"][-1] = _text(block["text"].rstrip())
+        last["content"][-1] = _text_block(block["text"].rstrip())
 
 
 def safe_id(call_id: str) -> str:
-    """A tool call's id with the API's letters only; different ids stay different."""
+    """Return a tool call's id with the API's letters only; different ids stay different."""
     if call_id and len(call_id) <= _LONGEST_ID and not _UNSAFE.search(call_id):
         return call_id
     mark = hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:12]
@@ -147,7 +152,7 @@ def safe_id(call_id: str) -> str:
 
 
 def safe_names(names: Sequence[str]) -> dict[str, str]:
-    """Each tool's name with the API's letters only, by the name in the spec."""
+    """Return each tool's name with the API's letters only, by the name in the spec."""
     return {
         name: name if len(name) <= _LONGEST_ID and not _UNSAFE.search(name) else safe_id(name)
         for name in names

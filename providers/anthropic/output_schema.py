@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from orglab.providers.base import JSON
 
-__all__ = ["Held", "answer_schema", "held_schema", "is_wrapped"]
+__all__ = ["EnforcedSchema", "answer_schema", "enforced_schema", "is_wrapped"]
 
 _FORMATS: Final = frozenset(
     ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"]
@@ -25,7 +25,7 @@ _BEYOND: Final = re.compile(r"\(\?|\\[bB0-9]")  # lookaround, word boundaries, b
 _ANSWER: Final = "answer"
 
 
-class Held(NamedTuple):
+class EnforcedSchema(NamedTuple):
     """A schema in the API's part of JSON Schema.
 
     Attributes:
@@ -41,15 +41,15 @@ class _OpenError(Exception):
     """Some part of the schema allows what the API cannot: names of its own, or any value."""
 
 
-def held_schema(schema: Mapping[str, JSON]) -> Held | None:
-    """The schema for the API's output format; None where it takes no schema of this kind."""
+def enforced_schema(schema: Mapping[str, JSON]) -> EnforcedSchema | None:
+    """Return the schema for the API's output format; None where it takes no schema of this kind."""
     loose: set[str] = set()
     try:
         sent = _part(schema, loose)
     except _OpenError:
         return None
     sent.pop("$schema", None)
-    return Held(sent, tuple(sorted(loose)))
+    return EnforcedSchema(sent, tuple(sorted(loose)))
 
 
 def _part(schema: JSON, loose: set[str]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _part(schema: JSON, loose: set[str]) -> dict[str, Any]:
         _close(schema, kept)
     loose.update(left)
     if left:
-        words = ", ".join(f"{key}: {_json(value)}" for key, value in left.items())
+        words = ", ".join(f"{key}: {_json_text(value)}" for key, value in left.items())
         kept["description"] = f"{kept.get('description', '')} ({words})".strip()
     return kept
 
@@ -77,7 +77,7 @@ def _says_something(schema: Mapping[str, JSON]) -> bool:
 def _keep(
     key: str, value: JSON, kept: dict[str, Any], left: dict[str, Any], loose: set[str]
 ) -> None:
-    """Puts a keyword where it belongs: to what is sent, or to what is only told."""
+    """Put a keyword where it belongs: to what is sent, or to what is only described."""
     if key in _PLAIN or key == "$schema" or _is_simple(key, value):
         kept[key] = value
     elif key in ("properties", "$defs", "definitions"):
@@ -96,7 +96,7 @@ def _keep(
 
 
 def _is_simple(key: str, value: JSON) -> bool:
-    """Whether a keyword that the API takes in part is of the part that it takes."""
+    """Return whether a keyword that the API takes in part is of the part that it takes."""
     if key == "enum":
         return all(each is None or isinstance(each, str | int | float) for each in value)
     if key == "minItems":
@@ -121,18 +121,18 @@ def _close(schema: Mapping[str, JSON], kept: dict[str, Any]) -> None:
     kept.setdefault("properties", {})
 
 
-def _json(value: JSON) -> str:
+def _json_text(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def is_wrapped(schema: Mapping[str, JSON]) -> bool:
-    """Whether a reply of this schema is asked for inside an object: a tool's input must be one."""
+    """Return whether a reply of this schema is asked for inside an object: a tool's input must be one."""
     unions = ("anyOf", "oneOf", "allOf", "$ref")
     return schema.get("type") != "object" or any(key in schema for key in unions)
 
 
 def answer_schema(schema: Mapping[str, JSON]) -> dict[str, Any]:
-    """The input schema of the tool by which an answer is given.
+    """Return the input schema of the tool by which an answer is given.
 
     The reply is the tool's whole input, or its member ``answer`` where ``is_wrapped``.
     """

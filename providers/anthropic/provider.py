@@ -1,7 +1,7 @@
 """Anthropic's models, and any server that speaks the Messages API, by the anthropic SDK.
 
 One call is one streamed request; ``docs/how-to/hosted-models.md`` tells what an author may write. The SDK
-repeats nothing: what can be asked again is asked again by the caller.
+repeats nothing: what can be retried is retried by the model client.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
 
-from orglab.providers.anthropic.capabilities import Bends, Refusal, learn, manners_of
-from orglab.providers.anthropic.messages import Block, safe_id
+from orglab.providers.anthropic.capabilities import CallAdjustments, Refusal, capabilities_of, learn
+from orglab.providers.anthropic.messages import MessageBlock, safe_id
 from orglab.providers.anthropic.request import (
     OWN_URL,
     PARAMETERS,
-    Asking,
-    Sent,
+    PreparedRequest,
+    RequestBuilder,
     schema_digest,
 )
 from orglab.providers.anthropic.response import completion_of
-from orglab.providers.anthropic.stream import Gathered
+from orglab.providers.anthropic.stream import StreamedReply
 from orglab.providers.base import (
     JSON,
     Completion,
@@ -32,16 +32,16 @@ from orglab.providers.base import (
     Request,
 )
 from orglab.providers.hosted.account import Account, open_account
-from orglab.providers.hosted.errors import ServerWords
-from orglab.providers.hosted.health import server_words
-from orglab.providers.options import known_only
+from orglab.providers.hosted.errors import ServerMessage
+from orglab.providers.hosted.health import server_health
+from orglab.providers.options import known_options
 
 if TYPE_CHECKING:  # the SDK is optional, and slow to import
     from orglab.providers.anthropic.transport import Sender
 
-__all__ = ["KEY_VARIABLE", "OWN_URL", "AnthropicProvider", "Structure"]
+__all__ = ["KEY_VARIABLE", "OWN_URL", "AnthropicProvider", "StructureOption"]
 
-Structure: TypeAlias = Literal["format", "tool"]
+StructureOption: TypeAlias = Literal["format", "tool"]
 """How structured answers are asked for: by the server's output format, or as a tool's input."""
 
 KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
@@ -68,9 +68,9 @@ class AnthropicProvider(Provider):
         account: Account,
         *,
         cache: bool = False,
-        structure: Structure | None = None,
+        structure: StructureOption | None = None,
     ) -> None:
-        """Makes a provider; nothing is sent.
+        """Make a provider; nothing is sent.
 
         Args:
             model: The model's name.
@@ -80,9 +80,9 @@ class AnthropicProvider(Provider):
                 that is not Anthropic's may take and pass over.
         """
         self._account = account
-        self._memory: OrderedDict[str, list[Block]] = OrderedDict()
-        self._asking = Asking(
-            manners=manners_of(account.base_url, model),
+        self._memory: OrderedDict[str, list[MessageBlock]] = OrderedDict()
+        self._builder = RequestBuilder(
+            capabilities=capabilities_of(account.base_url, model),
             cache=cache,
             by_tool=structure == "tool",
             holds=structure == "format" or account.base_url == OWN_URL,
@@ -92,7 +92,7 @@ class AnthropicProvider(Provider):
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> AnthropicProvider:
-        """Makes the provider of one model.
+        """Make the provider of one model.
 
         Args:
             model: The model's name, such as ``claude-haiku-4-5``.
@@ -103,7 +103,7 @@ class AnthropicProvider(Provider):
         Raises:
             ValueError: The key is missing, or an option is wrong.
         """
-        options = known_only(options, _OPTIONS, "model of provider anthropic")
+        options = known_options(options, _OPTIONS, "model of provider anthropic")
         if not model:
             raise ValueError(
                 "a model of provider anthropic needs `model`, such as claude-haiku-4-5"
@@ -111,7 +111,7 @@ class AnthropicProvider(Provider):
         cache, structure = options.get("cache", False), options.get("structure")
         if not isinstance(cache, bool):
             raise ValueError(f"cache of provider anthropic must be true or false, not {cache!r}")
-        if structure not in (None, *get_args(Structure)):
+        if structure not in (None, *get_args(StructureOption)):
             raise ValueError(
                 f"structure of provider anthropic must be format or tool, not {structure!r}"
             )
@@ -119,26 +119,26 @@ class AnthropicProvider(Provider):
         return cls(model, account, cache=cache, structure=structure)
 
     def account(self) -> str:
-        """The server and the variable that holds the key."""
+        """Return the server and the variable that holds the key."""
         return str(self._account)
 
     async def complete(self, request: Request) -> Completion:
-        """Asks the model; once more in another way for each thing that it refuses by name.
+        """Ask the model; once more in another way for each thing that it refuses by name.
 
         Raises:
             ProviderError: The call gave no answer.
         """
-        sender = self._opened()  # before the clock: the first call imports the SDK
+        sender = self._open_sender()  # before the clock: the first call imports the SDK
         clock = asyncio.get_running_loop().time
-        begun, bends, attempt = clock(), Bends(), 0
+        begun, adjustments, attempt = clock(), CallAdjustments(), 0
         while True:
             attempt += 1
-            sent, sent_at = self._asking.sent(request, bends), clock()
+            sent, sent_at = self._builder.sent(request, adjustments), clock()
             try:
                 answer = await sender.send(sent)
-            except ProviderError as fault:
-                raise _told(fault, attempt, sent) from None
-            if isinstance(answer, Gathered):
+            except ProviderError as error:
+                raise _with_attempts(error, attempt, sent) from None
+            if isinstance(answer, StreamedReply):
                 self._remember(answer, sent)
                 return replace(
                     completion_of(answer, sent),
@@ -146,45 +146,53 @@ class AnthropicProvider(Provider):
                     service_seconds=clock() - sent_at,
                     waiting_seconds=sent_at - begun,
                 )
-            if attempt == _MOST_TRIES or not self._other_way(request, sent, bends, answer.words):
-                raise _told(answer.fault, attempt, sent)
+            if attempt == _MOST_TRIES or not self._other_way(
+                request, sent, adjustments, answer.message
+            ):
+                raise _with_attempts(answer.error, attempt, sent)
 
     async def reachable(self, model: str) -> str:
-        """Asks the server for its list of models, which costs nothing."""
+        """Ask the server for its list of models, which costs nothing."""
         headers = {"x-api-key": self._account.sent_key, "anthropic-version": _VERSION}
-        return await server_words(self._account, "/v1/models?limit=1000", headers, model)
+        return await server_health(self._account, "/v1/models?limit=1000", headers, model)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         sender, self._sender = self._sender, None
         if sender is not None:
             await sender.aclose()
 
-    def _opened(self) -> Sender:
+    def _open_sender(self) -> Sender:
         if self._sender is None:
             from orglab.providers.anthropic.transport import Sender
 
             self._sender = Sender(self._account)
         return self._sender
 
-    def _other_way(self, request: Request, sent: Sent, bends: Bends, words: ServerWords) -> bool:
-        """Whether the request can be sent another way, which another call may have found."""
-        if words.status not in _REFUSED:
+    def _other_way(
+        self,
+        request: Request,
+        sent: PreparedRequest,
+        adjustments: CallAdjustments,
+        message: ServerMessage,
+    ) -> bool:
+        """Return whether the request can be sent another way, which another call may have found."""
+        if message.status not in _REFUSED:
             return False
         refusal = Refusal(
-            words=words.message,
+            message=message.message,
             body=sent.body,
-            manners=self._asking.manners,
-            bends=bends,
+            capabilities=self._builder.capabilities,
+            adjustments=adjustments,
             limited=request.params.get("max_output_tokens") is not None,
             schema=schema_digest(request.schema),
         )
-        return self._asking.sent(request, bends).body != sent.body or learn(refusal)
+        return self._builder.sent(request, adjustments).body != sent.body or learn(refusal)
 
     # --- reasoning that belongs to tool calls -----------------------------------------------
 
-    def _remember(self, gathered: Gathered, sent: Sent) -> None:
-        """Keeps a message with reasoning and tool calls: it must be sent back as it came."""
+    def _remember(self, gathered: StreamedReply, sent: PreparedRequest) -> None:
+        """Keep a message with reasoning and tool calls: it must be sent back as it came."""
         kinds = {part.kind for part in gathered.parts.values()}
         if "tool_use" not in kinds or not kinds & {"thinking", "redacted_thinking"}:
             return
@@ -196,13 +204,13 @@ class AnthropicProvider(Provider):
         while len(self._memory) > _MOST_REMEMBERED:
             self._memory.popitem(last=False)
 
-    def _recall(self, message: Message) -> Sequence[Block] | None:
+    def _recall(self, message: Message) -> Sequence[MessageBlock] | None:
         key = safe_id(message.tool_calls[0].id) if message.tool_calls else ""
         if key in self._memory:
             self._memory.move_to_end(key)
         return self._memory.get(key)
 
 
-def _told(fault: ProviderError, attempts: int, sent: Sent) -> ProviderError:
-    fault.attempts, fault.notes = attempts, (*sent.notes, *fault.notes)
-    return fault
+def _with_attempts(error: ProviderError, attempts: int, sent: PreparedRequest) -> ProviderError:
+    error.attempts, error.notes = attempts, (*sent.notes, *error.notes)
+    return error

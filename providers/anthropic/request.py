@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from orglab.providers.anthropic.capabilities import SAMPLING, Bends, Manners
-from orglab.providers.anthropic.messages import Block, conversation, safe_names
-from orglab.providers.anthropic.output_schema import answer_schema, held_schema, is_wrapped
+from orglab.providers.anthropic.capabilities import SAMPLING, CallAdjustments, MessagesCapabilities
+from orglab.providers.anthropic.messages import MessageBlock, conversation, safe_names
+from orglab.providers.anthropic.output_schema import answer_schema, enforced_schema, is_wrapped
 from orglab.providers.base import JSON, BadRequest, Message, Request
 
 __all__ = [
     "OWN_URL",
     "PARAMETERS",
     "SAMPLING_VERSION",
-    "Asking",
-    "Sent",
+    "PreparedRequest",
+    "RequestBuilder",
     "most_output",
     "schema_digest",
 ]
@@ -62,13 +62,13 @@ Tools: TypeAlias = list[dict[str, Any]]
 
 
 def most_output(model: str) -> int:
-    """The most tokens that a model writes, as far as it is known; a server corrects it."""
+    """Return the most tokens that a model writes, as far as it is known; a server corrects it."""
     name = model.rsplit("/", 1)[-1].replace(".", "-")
     return next((most for known, most in _LIMITS if re.match(known, name)), UNKNOWN_LIMIT)
 
 
 def schema_digest(schema: Mapping[str, JSON] | None) -> str:
-    """A schema's name in what is remembered of it."""
+    """Return a schema's name in what is remembered of it."""
     if schema is None:
         return ""
     text = json.dumps(schema, sort_keys=True, ensure_ascii=False, allow_nan=False)
@@ -76,7 +76,7 @@ def schema_digest(schema: Mapping[str, JSON] | None) -> str:
 
 
 @dataclass(kw_only=True, slots=True)
-class Sent:
+class PreparedRequest:
     """A request on its way, and how its reply is to be read.
 
     Attributes:
@@ -99,32 +99,34 @@ class Sent:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asking:
+class RequestBuilder:
     """Makes requests for one model.
 
     Attributes:
-        manners: What the model is known not to take.
+        capabilities: What the model is known not to take.
         cache: Mark the conversation for the server's cache.
         by_tool: Ask for structured answers as a tool's input, whatever the model can.
         holds: The server is known to hold replies to an output format, and does not pass it over.
         remembered: Blocks of an assistant message as the server sent them, where still known.
     """
 
-    manners: Manners
+    capabilities: MessagesCapabilities
     cache: bool = False
     by_tool: bool = False
     holds: bool = True
-    remembered: Callable[[Message], Sequence[Block] | None] = lambda _: None
+    remembered: Callable[[Message], Sequence[MessageBlock] | None] = lambda _: None
 
-    def sent(self, request: Request, bends: Bends) -> Sent:
-        """The request as it goes out.
+    def sent(self, request: Request, adjustments: CallAdjustments) -> PreparedRequest:
+        """Return the request as it goes out.
 
         Raises:
             BadRequest: A parameter is none of the API's, or there is nothing to ask.
         """
         names = safe_names([tool.name for tool in request.tools])
-        sent = Sent(body={"model": request.model}, names={new: old for old, new in names.items()})
-        self._write_params(sent, request, bends)
+        sent = PreparedRequest(
+            body={"model": request.model}, names={new: old for old, new in names.items()}
+        )
+        self._write_params(sent, request, adjustments)
         talk = conversation(request.messages, names=names, remembered=self.remembered)
         sent.body["messages"] = talk.turns
         if talk.system:
@@ -138,13 +140,17 @@ class Asking:
 
     # --- parameters -------------------------------------------------------------------------
 
-    def _write_params(self, sent: Sent, request: Request, bends: Bends) -> None:
+    def _write_params(
+        self, sent: PreparedRequest, request: Request, adjustments: CallAdjustments
+    ) -> None:
         params = {name: value for name, value in request.params.items() if value is not None}
         if unknown := sorted(set(params) - PARAMETERS):
             known = ", ".join(sorted(PARAMETERS))
-            raise BadRequest(f"{unknown[0]} is no parameter of anthropic; known: {known}")
-        self._limit(sent, params.pop("max_output_tokens", None), bends)
-        self._think(sent, params.pop("thinking", None), bends)
+            raise BadRequest(
+                f"unknown parameter `{unknown[0]}` for provider `anthropic`; known: {known}"
+            )
+        self._limit(sent, params.pop("max_output_tokens", None), adjustments)
+        self._think(sent, params.pop("thinking", None), adjustments)
         if (stop := params.pop("stop", None)) is not None:
             sent.body["stop_sequences"] = [stop] if isinstance(stop, str) else list(stop)
         if (effort := params.pop("effort", None)) is not None:
@@ -155,9 +161,13 @@ class Asking:
         if any(name in sent.body for name in SAMPLING):
             sent.headers["anthropic-version"] = SAMPLING_VERSION
 
-    def _limit(self, sent: Sent, written: JSON, bends: Bends) -> None:
+    def _limit(self, sent: PreparedRequest, written: JSON, adjustments: CallAdjustments) -> None:
         tokens = most_output(sent.body["model"]) if written is None else written
-        most = [each for each in (self.manners.most_output, bends.most_output) if each is not None]
+        most = [
+            each
+            for each in (self.capabilities.most_output, adjustments.most_output)
+            if each is not None
+        ]
         sent.body["max_tokens"] = min([tokens, *most]) if type(tokens) is int else tokens
         now = sent.body["max_tokens"]
         if written is None:
@@ -167,12 +177,12 @@ class Asking:
                 f"max_tokens is {now} in place of {written}: the server takes no more"
             )
 
-    def _think(self, sent: Sent, written: JSON, bends: Bends) -> None:
+    def _think(self, sent: PreparedRequest, written: JSON, adjustments: CallAdjustments) -> None:
         thinking = None if written is None else _thinking(written)
-        if bends.unthinking:
+        if adjustments.unthinking:
             thinking = {"type": "disabled"}
             sent.notes.append("no thinking in this call: what belongs to its tool calls is lost")
-        elif thinking is not None and self.manners.adaptive and thinking["type"] == "enabled":
+        elif thinking is not None and self.capabilities.adaptive and thinking["type"] == "enabled":
             budget = thinking.pop("budget_tokens", None)
             thinking["type"] = "adaptive"
             sent.notes.append(
@@ -181,32 +191,32 @@ class Asking:
         if thinking is not None:
             sent.body["thinking"] = thinking
 
-    def _effort(self, sent: Sent, effort: JSON) -> None:
-        if "effort" in self.manners.unsent:
+    def _effort(self, sent: PreparedRequest, effort: JSON) -> None:
+        if "effort" in self.capabilities.unsent:
             sent.notes.append(_unsent("effort"))
         else:
             sent.body["output_config"] = {"effort": effort}
 
-    def _optional(self, sent: Sent, name: str, value: JSON) -> None:
-        if name in self.manners.unsent:
+    def _optional(self, sent: PreparedRequest, name: str, value: JSON) -> None:
+        if name in self.capabilities.unsent:
             sent.notes.append(_unsent(name))
         else:
             sent.body[name] = value
 
     # --- the shape of the answer ------------------------------------------------------------
 
-    def _structure(self, sent: Sent, request: Request) -> None:
+    def _structure(self, sent: PreparedRequest, request: Request) -> None:
         if request.schema is not None and not self._format(sent, request):
             self._by_tool(sent, request, request.schema)
         elif request.must_answer and request.tools:
             sent.body["tool_choice"] = {"type": "none"}
 
-    def _format(self, sent: Sent, request: Request) -> bool:
-        """Has the server hold the reply to the schema; False where it cannot."""
-        if self.by_tool or self.manners.by_tool or request.schema is None:
+    def _format(self, sent: PreparedRequest, request: Request) -> bool:
+        """Have the server hold the reply to the schema; False where it cannot."""
+        if self.by_tool or self.capabilities.by_tool or request.schema is None:
             return False
-        held = held_schema(request.schema)
-        if held is None or schema_digest(request.schema) in self.manners.unheld:
+        held = enforced_schema(request.schema)
+        if held is None or schema_digest(request.schema) in self.capabilities.unheld:
             return False
         shape = {"type": "json_schema", "schema": held.schema}
         sent.body["output_config"] = {**sent.body.get("output_config", {}), "format": shape}
@@ -215,8 +225,8 @@ class Asking:
             sent.notes.append(f"the server does not hold the reply to: {', '.join(held.loose)}")
         return True
 
-    def _by_tool(self, sent: Sent, request: Request, schema: Mapping[str, JSON]) -> None:
-        """Asks for the answer as the input of a tool, which is forced where that can be."""
+    def _by_tool(self, sent: PreparedRequest, request: Request, schema: Mapping[str, JSON]) -> None:
+        """Ask for the answer as the input of a tool, which is forced where that can be."""
         taken = set(sent.names)
         sent.answer = next(n for n in ("answer", "final_answer", "answer_") if n not in taken)
         sent.wrapped = is_wrapped(schema)
@@ -225,7 +235,7 @@ class Asking:
         if not self.by_tool:
             sent.notes.append("the answer is a tool's input: the server does not hold the schema")
         manual = sent.body.get("thinking", {}).get("type") == "enabled"
-        if self.manners.unforced or manual:
+        if self.capabilities.unforced or manual:
             sent.notes.append("the answer's tool is asked for and not forced: the model thinks")
             system = sent.body.get("system")
             lines = [system] if system else []
@@ -256,7 +266,7 @@ def _extra(written: JSON) -> dict[str, Any]:
 
 
 def _thinking(written: JSON) -> dict[str, Any]:
-    """A budget in tokens, a word such as ``adaptive``, or the API's own object."""
+    """Return a budget in tokens, a word such as ``adaptive``, or the API's own object."""
     if isinstance(written, Mapping) and "type" in written:
         return dict(written)
     if isinstance(written, str):

@@ -1,20 +1,20 @@
-"""The reply of the Messages API as a completion: text, calls and reasoning told apart."""
+"""The reply of the Messages API as a completion: text, calls and reasoning separated."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orglab.providers.anthropic.request import Sent
-from orglab.providers.anthropic.stream import Gathered
+from orglab.providers.anthropic.request import PreparedRequest
+from orglab.providers.anthropic.stream import StreamedReply
 from orglab.providers.base import Completion, StopReason, ToolCall
 from orglab.providers.structured_output.tool_call_emulation import written_members
 
 __all__ = ["completion_of"]
 
 
-def completion_of(gathered: Gathered, sent: Sent) -> Completion:
-    """What a whole reply says.
+def completion_of(gathered: StreamedReply, sent: PreparedRequest) -> Completion:
+    """Return what a whole reply says.
 
     Where the answer was asked for as a tool's input, the text is that input exactly as it was
     written, and what stood beside it goes to the reasoning. An answer given beside calls of other
@@ -43,7 +43,7 @@ def completion_of(gathered: Gathered, sent: Sent) -> Completion:
         notes.append(f"{written} tokens were written to the server's cache")
     return Completion(
         text=text,
-        tool_calls=tuple(_named(others, sent)),
+        tool_calls=tuple(_with_spec_names(others, sent)),
         native=sent.native,
         reasoning="\n\n".join(each for each in thoughts if each.strip()),
         stop=stop,
@@ -54,12 +54,12 @@ def completion_of(gathered: Gathered, sent: Sent) -> Completion:
 
 
 def _answer(call: ToolCall, stop: StopReason, *, wrapped: bool) -> str:
-    """The answer in a tool's input; an input that was cut, or is no object, as it stands."""
+    """Return the answer in a tool's input; an input that was cut, or is no object, as it stands."""
     if not call.arguments.strip():
         return "" if stop == "length" else "{}"
     members = written_members(call.arguments) if wrapped else {}
     return members["answer"] if set(members) == {"answer"} else call.arguments
 
 
-def _named(calls: Sequence[ToolCall], sent: Sent) -> list[ToolCall]:
+def _with_spec_names(calls: Sequence[ToolCall], sent: PreparedRequest) -> list[ToolCall]:
     return [replace(call, name=sent.names.get(call.name, call.name)) for call in calls]

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from orglab.providers.anthropic.messages import Block
+from orglab.providers.anthropic.messages import MessageBlock
 from orglab.providers.base import JSON, StopReason, TokenUsage, ToolCall
 from orglab.providers.hosted.account import MOST_TOKENS
 
-__all__ = ["Gathered", "Part"]
+__all__ = ["ContentPart", "StreamedReply"]
 
 _STOPS: Final[Mapping[str, StopReason]] = {
     "end_turn": "stop",
@@ -36,7 +36,7 @@ _COUNTS: Final = (
 
 
 @dataclass(kw_only=True, slots=True)
-class Part:
+class ContentPart:
     """One content block as it grows.
 
     Attributes:
@@ -67,8 +67,8 @@ class Part:
         name, call_id = str(self.begun.get("name", "")), str(self.begun.get("id", ""))
         return ToolCall(id=call_id, name=name, arguments=arguments)
 
-    def echo(self) -> Block | None:
-        """The block as it must be sent back, unchanged; None where that cannot be done."""
+    def echo(self) -> MessageBlock | None:
+        """Return the block as it must be sent back, unchanged; None where that cannot be done."""
         if self.kind == "text":
             return {"type": "text", "text": self.text} if self.text.strip() else {}
         if self.kind == "thinking":
@@ -77,7 +77,7 @@ class Part:
             return {"type": "redacted_thinking", "data": self.begun.get("data", "")}
         return self._echoed_call() if self.kind == "tool_use" else None
 
-    def _echoed_call(self) -> Block | None:
+    def _echoed_call(self) -> MessageBlock | None:
         try:
             value = json.loads(self.call.arguments or "{}")
         except ValueError:
@@ -87,7 +87,7 @@ class Part:
 
 
 @dataclass(kw_only=True, slots=True)
-class Gathered:
+class StreamedReply:
     """What has come of a reply.
 
     Attributes:
@@ -100,49 +100,49 @@ class Gathered:
     """
 
     model: str = ""
-    parts: dict[int, Part] = field(default_factory=dict)
+    parts: dict[int, ContentPart] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     reason: str | None = None
     refusal: str = ""
     finished: bool = False
 
     def take(self, event: JSON) -> None:
-        """Adds an event; kinds that came after this was written are passed over."""
-        event = _map(event)
+        """Add an event; kinds that came after this was written are passed over."""
+        event = _as_map(event)
         match event.get("type"):
             case "message_start":
-                self.message(_map(event.get("message")))
+                self.message(_as_map(event.get("message")))
             case "content_block_start":
-                self._begin(event.get("index"), _map(event.get("content_block")))
+                self._begin(event.get("index"), _as_map(event.get("content_block")))
             case "content_block_delta":
-                self._grow(event.get("index"), _map(event.get("delta")))
+                self._grow(event.get("index"), _as_map(event.get("delta")))
             case "message_delta":
-                self._stopped(_map(event.get("delta")))
-                self._count(_map(event.get("usage")))
+                self._stopped(_as_map(event.get("delta")))
+                self._count(_as_map(event.get("usage")))
             case "message_stop":
                 self.finished = True
 
     def message(self, message: Mapping[str, JSON]) -> None:
-        """Adds a message, as it begins in a stream, or whole from a server that does not stream."""
+        """Add a message, as it begins in a stream, or whole from a server that does not stream."""
         self.model = str(message.get("model") or "")
         self._stopped(message)
-        self._count(_map(message.get("usage")))
+        self._count(_as_map(message.get("usage")))
         content = message.get("content")
         for index, block in enumerate(content if isinstance(content, list) else ()):
-            self._begin(index, _map(block))
+            self._begin(index, _as_map(block))
 
     @property
     def whole(self) -> bool:
-        """Whether the reply is all there: its end was told."""
+        """Return whether the reply is all there: its end was reported."""
         return self.reason is not None
 
     @property
     def stop(self) -> StopReason:
-        """Why the model stopped; a reason that came after this was written counts as a stop."""
+        """Return why the model stopped; a reason that came after this was written counts as a stop."""
         return _STOPS.get(self.reason or "", "stop")
 
     @property
-    def ordered(self) -> list[Part]:
+    def ordered(self) -> list[ContentPart]:
         """The blocks in the order of their indices."""
         return [self.parts[index] for index in sorted(self.parts)]
 
@@ -160,7 +160,7 @@ class Gathered:
         )
 
     def notes(self) -> list[str]:
-        """What an unusual end means, and what the server did not count."""
+        """Return what an unusual end means, and what the server did not count."""
         found = [_ENDS[self.reason]] if self.reason in _ENDS else []
         if self.reason is not None and self.reason not in _STOPS:
             found.append(f"the server's reason to stop is not known here: {self.reason[:60]!r}")
@@ -173,7 +173,9 @@ class Gathered:
     def _begin(self, index: JSON, block: Mapping[str, JSON]) -> None:
         if isinstance(index, int):
             signature = str(block.get("signature") or "")
-            self.parts[index] = Part(kind=str(block.get("type")), begun=block, signature=signature)
+            self.parts[index] = ContentPart(
+                kind=str(block.get("type")), begun=block, signature=signature
+            )
 
     def _grow(self, index: JSON, delta: Mapping[str, JSON]) -> None:
         part = self.parts.get(index) if isinstance(index, int) else None
@@ -185,15 +187,15 @@ class Gathered:
         else:
             part.pieces.append(piece)
 
-    def _stopped(self, told: Mapping[str, JSON]) -> None:
-        if told.get("stop_reason") is not None:
-            self.reason = str(told["stop_reason"])
-        if details := _map(told.get("stop_details")):
+    def _stopped(self, message: Mapping[str, JSON]) -> None:
+        if message.get("stop_reason") is not None:
+            self.reason = str(message["stop_reason"])
+        if details := _as_map(message.get("stop_details")):
             said = (details.get(name) for name in ("category", "explanation"))
             self.refusal = ": ".join(str(each)[:200] for each in said if each)
 
     def _count(self, usage: Mapping[str, JSON]) -> None:
-        details = _map(usage.get("output_tokens_details"))
+        details = _as_map(usage.get("output_tokens_details"))
         counts = {name: usage.get(name) for name in _COUNTS}
         counts["thinking_tokens"] = details.get("thinking_tokens")
         for name, tokens in counts.items():
@@ -203,7 +205,7 @@ class Gathered:
                 self.counts[name] = tokens
 
 
-def _map(value: JSON) -> Mapping[str, JSON]:
+def _as_map(value: JSON) -> Mapping[str, JSON]:
     return value if isinstance(value, dict) else {}
 
 

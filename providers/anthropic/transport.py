@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 import anthropic
 import httpx2
 
-from orglab.providers.anthropic.request import OWN_URL, Sent
-from orglab.providers.anthropic.stream import Gathered
+from orglab.providers.anthropic.request import OWN_URL, PreparedRequest
+from orglab.providers.anthropic.stream import StreamedReply
 from orglab.providers.base import BadRequest, ProviderError, QuotaExhausted, Unavailable
 from orglab.providers.hosted.account import Account
-from orglab.providers.hosted.client_pool import Clients
-from orglab.providers.hosted.errors import ServerWords, body_fault, sdk_fault, words_of_sdk
+from orglab.providers.hosted.client_pool import ClientPool
+from orglab.providers.hosted.errors import ServerMessage, body_error, sdk_error, sdk_message
 from orglab.providers.hosted.http import open_http
 
 __all__ = ["Refused", "Sender"]
@@ -34,43 +34,45 @@ _SPENT: Final = frozenset(
         "linked_organization_spend_limit_reached",
     )
 )
-"""Codes of a limit of spending, which no waiting of minutes cures; some come as a 429."""
+"""Codes of a limit of spending, which minutes of waiting do not lift; some come as a 429."""
 
 
 class Refused(NamedTuple):
     """A request that the server refused before it began to reply.
 
     Attributes:
-        words: What the server said.
-        fault: What that means, where the request cannot be sent another way.
+        message: What the server said.
+        error: What that means, where the request cannot be sent another way.
     """
 
-    words: ServerWords
-    fault: ProviderError
+    message: ServerMessage
+    error: ProviderError
 
 
 class Sender:
     """Sends the requests of one account."""
 
     def __init__(self, account: Account) -> None:
-        """Opens no connection yet.
+        """Open no connection yet.
 
         Args:
             account: The server and its key.
         """
         self._account = account
-        self._clients = Clients(partial(_client, account))
+        self._clients = ClientPool(partial(_client, account))
 
-    async def send(self, sent: Sent) -> Gathered | Refused:
-        """Sends a request and gathers its reply.
+    async def send(self, sent: PreparedRequest) -> StreamedReply | Refused:
+        """Send a request and gather its reply.
 
         Raises:
             ProviderError: The request cannot be sent, the connection failed, or the reply broke off.
         """
         with self._clients.one() as client:
-            return await self._sent(client, sent)
+            return await self._post(client, sent)
 
-    async def _sent(self, client: anthropic.AsyncAnthropic, sent: Sent) -> Gathered | Refused:
+    async def _post(
+        self, client: anthropic.AsyncAnthropic, sent: PreparedRequest
+    ) -> StreamedReply | Refused:
         try:
             stream = await client.post(
                 "/v1/messages",
@@ -83,45 +85,45 @@ class Sender:
         except anthropic.APIStatusError as error:
             return self._refused(error)
         except anthropic.APIConnectionError as error:
-            raise sdk_fault(error, account=self._account) from None
+            raise sdk_error(error, account=self._account) from None
         except UnicodeEncodeError:
             raise BadRequest("the request holds half a character (a lone surrogate)") from None
-        gathered = Gathered()
+        gathered = StreamedReply()
         async with stream:
             await self._gather(stream, gathered)
         return gathered
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         for client in self._clients.taken():
             await client.close()
 
     def _refused(self, error: anthropic.APIStatusError) -> Refused:
-        words = words_of_sdk(error) or ServerWords(status=error.status_code)
-        fault = sdk_fault(error, account=self._account)
-        if error.error_code in _SPENT or "specified API usage limits" in words.message:
-            fault = QuotaExhausted(f"{fault} (a limit of spending is reached)")
-        return Refused(words, fault)
+        message = sdk_message(error) or ServerMessage(status=error.status_code)
+        meaning = sdk_error(error, account=self._account)
+        if error.error_code in _SPENT or "specified API usage limits" in message.message:
+            meaning = QuotaExhausted(f"{meaning} (a limit of spending is reached)")
+        return Refused(message, meaning)
 
-    async def _gather(self, stream: anthropic.AsyncStream[object], into: Gathered) -> None:
-        """Takes events to the end of the reply; what comes after its end is not missed."""
+    async def _gather(self, stream: anthropic.AsyncStream[object], into: StreamedReply) -> None:
+        """Take events to the end of the reply; what comes after its end is not missed."""
         try:
-            await _take(stream, into)
+            await _read_stream(stream, into)
         except anthropic.APIStatusError as error:
             if not into.whole:
                 headers = error.response.headers
-                fault = body_fault(error.body, account=self._account, headers=headers, cut=True)
-                raise _broken(fault, into) from None
+                reported = body_error(error.body, account=self._account, headers=headers, cut=True)
+                raise _interrupted(reported, into) from None
         except (anthropic.APIError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
             if not into.whole:
-                raise _broken(sdk_fault(error, account=self._account), into) from None
+                raise _interrupted(sdk_error(error, account=self._account), into) from None
         if not into.whole:
             words = f"{self._account.host} ended the reply before it was whole"
-            raise _broken(Unavailable(words), into)
+            raise _interrupted(Unavailable(words), into)
 
 
 def _client(account: Account) -> anthropic.AsyncAnthropic:
-    """A client without retries and deadlines, which are the caller's."""
+    """Return a client without retries and deadlines, which are the caller's."""
     http = open_http(account.base_url, anthropic.DefaultAsyncHttpxClient)
     client = anthropic.AsyncAnthropic(
         api_key=account.sent_key,
@@ -136,15 +138,15 @@ def _client(account: Account) -> anthropic.AsyncAnthropic:
     return client
 
 
-def _broken(fault: ProviderError, gathered: Gathered) -> ProviderError:
-    """The fault of a reply that broke off, with what the server had counted by then."""
-    fault.cut = 1
-    fault.usage = gathered.usage if gathered.counts else None
-    return fault
+def _interrupted(error: ProviderError, gathered: StreamedReply) -> ProviderError:
+    """Return the error of a reply that broke off, with what the server had counted by then."""
+    error.cut = 1
+    error.usage = gathered.usage if gathered.counts else None
+    return error
 
 
-async def _take(stream: anthropic.AsyncStream[object], into: Gathered) -> None:
-    """Takes what comes: events, or from a server that does not stream the whole message."""
+async def _read_stream(stream: anthropic.AsyncStream[object], into: StreamedReply) -> None:
+    """Take what comes: events, or from a server that does not stream the whole message."""
     if "json" in stream.response.headers.get("content-type", ""):
         message = json.loads(await stream.response.aread())
         into.message(message if isinstance(message, dict) else {})
@@ -160,7 +162,7 @@ async def _take(stream: anthropic.AsyncStream[object], into: Gathered) -> None:
 
 
 async def _events(stream: anthropic.AsyncStream[object]) -> AsyncIterator[object]:
-    """What is left of a stream; breaking off does not end it, as it would in a loop over it."""
+    """Return what is left of a stream; breaking off does not end it, as it would in a loop over it."""
     while True:
         try:
             event = await anext(stream)

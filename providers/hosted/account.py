@@ -28,7 +28,7 @@ __all__ = [
     "is_loopback",
     "key_risk",
     "open_account",
-    "redacted",
+    "redact",
 ]
 
 VENDORS: Final = frozenset({"api.anthropic.com", "api.openai.com", "openrouter.ai"})
@@ -72,16 +72,16 @@ class Account:
 
     @property
     def sent_key(self) -> str:
-        """What an SDK is given as its key."""
+        """Return what an SDK is given as its key."""
         return self.key or NO_KEY
 
     def hide(self, text: str) -> str:
-        """``text`` without the key."""
-        return redacted(text, self.key)
+        """Return ``text`` without the key."""
+        return redact(text, self.key)
 
 
 def open_account(options: Mapping[str, JSON], *, own_url: str, own_variable: str) -> Account:
-    """Reads the key for a model's entry.
+    """Read the key for a model's entry.
 
     The vendor's own variable is read for the vendor's own address alone; a server elsewhere gets a
     key only where the spec names its variable, and else none.
@@ -119,7 +119,7 @@ _NOT_A_KEY: Final = "a key has letters, digits and signs of ASCII, without space
 
 
 def base_url_of(written: JSON, own_url: str) -> str:
-    """The address to ask, without a slash at its end.
+    """Return the address to ask, without a slash at its end.
 
     Raises:
         ValueError: ``written`` is no address of HTTP, or holds a name or password.
@@ -143,7 +143,7 @@ def _is_address(url: str) -> bool:
 
 
 def host_of(base_url: str) -> str:
-    """The host of an address, in small letters; "" where there is none."""
+    """Return the host of an address, in small letters; "" where there is none."""
     try:
         return urlsplit(base_url).hostname or ""
     except ValueError:
@@ -151,7 +151,7 @@ def host_of(base_url: str) -> str:
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether an address is this machine's own, by its name alone; nothing is looked up."""
+    """Return whether an address is this machine's own, by its name alone; nothing is looked up."""
     host = host_of(base_url)
     if host == "localhost":
         return True
@@ -162,7 +162,7 @@ def is_loopback(base_url: str) -> bool:
 
 
 def key_risk(options: Mapping[str, JSON]) -> str | None:
-    """Why a spec that someone else wrote may not have a key sent, in words; None: it may.
+    """Return why a spec that someone else wrote may not have a key sent, in words; None: it may.
 
     A key goes where the spec says. One of the vendors' own addresses (over HTTPS), this machine,
     and a server that gets no key are no risk; the author of a spec with any other address would be
@@ -186,8 +186,8 @@ def key_risk(options: Mapping[str, JSON]) -> str | None:
     return f"{name} would be sent {how}to {host_of(base_url)}, as the spec's author wrote it"
 
 
-def redacted(text: str, key: str) -> str:
-    """``text`` without ``key``, without longer parts of it, and without what looks like a masked one.
+def redact(text: str, key: str) -> str:
+    """Return ``text`` without ``key``, without longer parts of it, and without what looks like a masked one.
 
     Servers quote keys in errors, whole, or as ``sk-abcd****wxyz``, or by their last letters.
     """
@@ -200,7 +200,7 @@ def redacted(text: str, key: str) -> str:
 
 
 def _without_parts(text: str, key: str) -> str:
-    """``text`` with every run of eight or more characters of ``key`` hidden."""
+    """Return ``text`` with every run of eight or more characters of ``key`` hidden."""
     parts = {key[at : at + SHORTEST_SECRET] for at in range(len(key) - SHORTEST_SECRET + 1)}
     kept, at, shown = [], 0, 0
     while at <= len(text) - SHORTEST_SECRET:

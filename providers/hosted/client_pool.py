@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-__all__ = ["CALLS_A_CLIENT", "Clients"]
+__all__ = ["CALLS_A_CLIENT", "ClientPool"]
 
 CALLS_A_CLIENT = 16
 
 Client = TypeVar("Client")
 
 
-class Clients(Generic[Client]):
-    """Clients, made as they are needed. Few calls at once always meet the first."""
+class ClientPool(Generic[Client]):
+    """Pool of clients, made on demand; few concurrent calls always use the first."""
 
     def __init__(self, make: Callable[[], Client]) -> None:
-        """Makes none yet.
+        """Make none yet.
 
         Args:
             make: Makes one.
@@ -33,7 +33,7 @@ class Clients(Generic[Client]):
 
     @contextmanager
     def one(self) -> Iterator[Client]:
-        """A client for one call."""
+        """Return a client for one call."""
         place = self._free()
         self._calls[place] += 1
         try:
@@ -51,6 +51,6 @@ class Clients(Generic[Client]):
         return len(self._all) - 1
 
     def taken(self) -> list[Client]:
-        """All clients, to be closed; those made later are others."""
+        """Return all clients, to be closed; those made later are others."""
         taken, self._all, self._calls = self._all, [], []
         return taken

@@ -1,8 +1,8 @@
 """What a server's refusal means: from status, headers and body to the errors of ``base``.
 
 The SDKs of hosted models have parallel exceptions, so these functions look at what the server sent
-and not at classes. Quota is told from rate by the structured code of a 429 alone, since servers use
-the same words for both; elsewhere by words too.
+and not at classes. Quota differs from rate by the structured code of a 429 alone, since servers use
+the same wording for both; elsewhere by wording too.
 """
 
 from __future__ import annotations
@@ -24,9 +24,16 @@ from orglab.providers.base import (
     Unavailable,
 )
 from orglab.providers.hosted.account import Account
-from orglab.providers.hosted.retry_after import named_wait
+from orglab.providers.hosted.retry_after import requested_wait
 
-__all__ = ["ServerWords", "body_fault", "sdk_fault", "server_fault", "words_of", "words_of_sdk"]
+__all__ = [
+    "ServerMessage",
+    "body_error",
+    "parse_error_body",
+    "sdk_error",
+    "sdk_message",
+    "status_error",
+]
 
 LONGEST_MESSAGE: Final = 400
 
@@ -106,11 +113,11 @@ _GATEWAY_GAVE_UP: Final = frozenset((504, 524))  # what stands behind it may go 
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ServerWords:
+class ServerMessage:
     """What a server said when it refused.
 
     Attributes:
-        status: HTTP status; 0 where the words came inside a stream or a reply.
+        status: HTTP status; 0 where the message came inside a stream or a reply.
         message: Its message, as it stands.
         codes: Its ``code``, ``type`` and ``status``, in small letters.
         param: The parameter that it names, or None.
@@ -124,8 +131,8 @@ class ServerWords:
     body: JSON = None
 
 
-def words_of(status: int, body: JSON) -> ServerWords:
-    """Reads the many shapes of error bodies: an object, a list of one, a text, nothing."""
+def parse_error_body(status: int, body: JSON) -> ServerMessage:
+    """Read the many shapes of error bodies: an object, a list of one, a text, nothing."""
     outer = body[0] if isinstance(body, list) and body else body
     error = outer.get("error", outer) if isinstance(outer, dict) else outer
     levels = [each for each in (error, outer) if isinstance(each, dict)]
@@ -137,7 +144,7 @@ def words_of(status: int, body: JSON) -> ServerWords:
     }
     param = next((level["param"] for level in levels if isinstance(level.get("param"), str)), None)
     message = "; ".join(dict.fromkeys(_messages(error, outer)))
-    return ServerWords(
+    return ServerMessage(
         status=status, message=message, codes=frozenset(codes), param=param, body=body
     )
 
@@ -156,10 +163,10 @@ def _messages(error: JSON, outer: JSON) -> Iterator[str]:
             yield metadata["raw"]
 
 
-def server_fault(
+def status_error(
     status: int, headers: Mapping[str, str], body: JSON, *, account: Account, cut: bool = False
 ) -> ProviderError:
-    """The error that a server's answer means.
+    """Return the error that a server's answer means.
 
     Args:
         status: HTTP status.
@@ -168,46 +175,46 @@ def server_fault(
         account: Who asked; its key is kept out of the error's text.
         cut: The server had begun to reply: it may bill what was lost.
     """
-    return _fault(words_of(status, body), headers, account, cut=cut)
+    return _make_error(parse_error_body(status, body), headers, account, cut=cut)
 
 
-def body_fault(
+def body_error(
     body: JSON, *, account: Account, headers: Mapping[str, str] | None = None, cut: bool = False
 ) -> ProviderError:
-    """The error in a body that came with status 200, or inside a stream.
+    """Return the error in a body that came with status 200, or inside a stream.
 
-    The status is the error's own ``code`` where it is one, else told by its ``type``.
+    The status is the error's own ``code`` where it is one, else given by its ``type``.
     """
-    words = words_of(0, body)
-    numbers = [int(code) for code in words.codes if re.fullmatch(r"[45]\d\d", code)]
-    kinds = [_BY_KIND[code] for code in words.codes if code in _BY_KIND]
+    message = parse_error_body(0, body)
+    numbers = [int(code) for code in message.codes if re.fullmatch(r"[45]\d\d", code)]
+    kinds = [_BY_KIND[code] for code in message.codes if code in _BY_KIND]
     status = next(iter(sorted(numbers) + sorted(kinds)), 500)
-    return _fault(words_of(status, body), headers or {}, account, cut=cut)
+    return _make_error(parse_error_body(status, body), headers or {}, account, cut=cut)
 
 
-def words_of_sdk(error: Exception) -> ServerWords | None:
-    """What the server said, from an SDK's exception; None where no answer came."""
+def sdk_message(error: Exception) -> ServerMessage | None:
+    """Return what the server said, from an SDK's exception; None where no answer came."""
     response = getattr(error, "response", None)
     if response is None:
         return None
-    return words_of(int(response.status_code), _read(response))
+    return parse_error_body(int(response.status_code), _response_body(response))
 
 
-def sdk_fault(error: Exception, *, account: Account) -> ProviderError:
-    """The error that an exception of an SDK, or of the HTTP client below it, means.
+def sdk_error(error: Exception, *, account: Account) -> ProviderError:
+    """Return the error that an exception of an SDK, or of the HTTP client below it, means.
 
     A connection that failed before the request went out is not cut; any later one is, because the
     server may have worked on the request and billed it.
     """
     response = getattr(error, "response", None)
     if response is not None:
-        words = words_of(int(response.status_code), _read(response))
-        return _fault(words, response.headers, account, cut=False)
+        message = parse_error_body(int(response.status_code), _response_body(response))
+        return _make_error(message, response.headers, account, cut=False)
     causes = list(_causes(error))
     names = [type(cause).__name__ for cause in causes]
     sent = not _NOT_SENT.intersection(names)
     what = "broke off before the reply was whole" if sent else "failed"
-    why = account.hide(_line(str(causes[-1]))) or names[-1]
+    why = account.hide(_one_line(str(causes[-1]))) or names[-1]
     text = f"the connection to {account.host} {what}: {why}"
     return Unavailable(text, cut=sent)
 
@@ -221,7 +228,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-def _read(response: object) -> JSON:
+def _response_body(response: object) -> JSON:
     text = str(getattr(response, "text", ""))
     try:
         return json.loads(text)
@@ -229,66 +236,66 @@ def _read(response: object) -> JSON:
         return text
 
 
-def _fault(
-    words: ServerWords, headers: Mapping[str, str], account: Account, *, cut: bool
+def _make_error(
+    message: ServerMessage, headers: Mapping[str, str], account: Account, *, cut: bool
 ) -> ProviderError:
-    error = _meaning(words, headers, account)
-    error.cut = int(cut or words.status in _GATEWAY_GAVE_UP)
+    error = _meaning(message, headers, account)
+    error.cut = int(cut or message.status in _GATEWAY_GAVE_UP)
     return error
 
 
-def _meaning(words: ServerWords, headers: Mapping[str, str], account: Account) -> ProviderError:
-    status, text = words.status, _text(words, account)
-    if _is_quota(words):
-        return QuotaExhausted(f"{text} (the account is empty or blocked: no waiting cures it)")
-    if status in (401, 403) and not _flagged(words):
-        return AuthenticationFailed(_refused_key(words, account))
-    if _is_overflow(words):
-        needed, window = _numbers(words)
+def _meaning(message: ServerMessage, headers: Mapping[str, str], account: Account) -> ProviderError:
+    status, text = message.status, _error_text(message, account)
+    if _is_quota(message):
+        return QuotaExhausted(f"{text} (the account is empty or blocked: waiting does not help)")
+    if status in (401, 403) and not _flagged(message):
+        return AuthenticationFailed(_refused_key(message, account))
+    if _is_overflow(message):
+        needed, window = _numbers(message)
         return ContextOverflow(text, needed=needed, window=window)
-    if status == 429 and _NEVER_FITS.search(words.message):
+    if status == 429 and _NEVER_FITS.search(message.message):
         return BadRequest(f"{text} (one request is more than the account's limit)")
-    wait = named_wait(headers, words.message, words.body)
+    wait = requested_wait(headers, message.message, message.body)
     if status in (425, 429):
         return RateLimited(text, retry_after=wait)
     if status in (408, 409) or (status >= 500 and status != 501):
-        busy = status in (503, 529) or bool(_BUSY.search(f"{words.message} {words.codes}"))
+        busy = status in (503, 529) or bool(_BUSY.search(f"{message.message} {message.codes}"))
         return Unavailable(text, retry_after=wait, overloaded=busy)
     return BadRequest(text + _hint(status))
 
 
-def _is_quota(words: ServerWords) -> bool:
-    if words.status == 402 or words.codes & _QUOTA_CODES:
+def _is_quota(message: ServerMessage) -> bool:
+    if message.status == 402 or message.codes & _QUOTA_CODES:
         return True
-    return words.status in (400, 403) and bool(_QUOTA_WORDS.search(words.message))
+    return message.status in (400, 403) and bool(_QUOTA_WORDS.search(message.message))
 
 
-def _flagged(words: ServerWords) -> bool:
-    """Whether a 403 is about what was asked and not about who asks."""
-    return words.status == 403 and bool(
-        re.search(r"flagged|moderation|content policy", words.message, re.IGNORECASE)
+def _flagged(message: ServerMessage) -> bool:
+    """Return whether a 403 is about what was asked and not about who asks."""
+    return message.status == 403 and bool(
+        re.search(r"flagged|moderation|content policy", message.message, re.IGNORECASE)
     )
 
 
-def _is_overflow(words: ServerWords) -> bool:
-    if words.status == 429 or "rate_limit_exceeded" in words.codes:
+def _is_overflow(message: ServerMessage) -> bool:
+    if message.status == 429 or "rate_limit_exceeded" in message.codes:
         return False
-    coded = words.status == 413 or bool(words.codes & _OVERFLOW_CODES)
-    return coded or bool(_OVERFLOW_WORDS.search(words.message))
+    coded = message.status == 413 or bool(message.codes & _OVERFLOW_CODES)
+    return coded or bool(_OVERFLOW_WORDS.search(message.message))
 
 
-def _numbers(words: ServerWords) -> tuple[int | None, int | None]:
-    """Tokens needed and the window's, from fields of the body or from words."""
-    found = _fields(words.body)
+def _numbers(message: ServerMessage) -> tuple[int | None, int | None]:
+    """Return tokens needed and the window's, from fields of the body or from its message."""
+    found = _fields(message.body)
     if found != (None, None):
         return found
-    message = re.sub(r"(?<=\d),(?=\d{3})", "", words.message)
-    if total := re.search(r"(\d+) \+ (\d+) > (\d+)", message):
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", message.message)
+    if total := re.search(r"(\d+) \+ (\d+) > (\d+)", text):
         return int(total[1]) + int(total[2]), int(total[3])
-    window = next((int(match[1]) for each in _WINDOW if (match := each.search(message))), None)
+    window = next((int(match[1]) for each in _WINDOW if (match := each.search(text))), None)
     if window is None:
         return None, None
-    larger = [int(number) for number in re.findall(r"\d+", message) if int(number) > window]
+    larger = [int(number) for number in re.findall(r"\d+", text) if int(number) > window]
     return max(larger, default=None), window
 
 
@@ -314,29 +321,29 @@ def _fields(body: JSON) -> tuple[int | None, int | None]:
     )
 
 
-def _refused_key(words: ServerWords, account: Account) -> str:
-    """Why the key does not serve; a 401's own words are left out, since they tend to quote the key."""
+def _refused_key(message: ServerMessage, account: Account) -> str:
+    """Return why the key does not serve; a 401's own message is left out, since it tends to quote the key."""
     which = f"the key in {account.variable}" if account.variable else "a request without a key"
-    code = _code(words)
-    said = f": {account.hide(_line(words.message))}" if words.status == 403 else ""
+    code = _error_code(message)
+    said = f": {account.hide(_one_line(message.message))}" if message.status == 403 else ""
     known = f" {account.hide(code)}" if code else ""
-    text = f"{account.host} does not take {which} ({words.status}{known}){said}"
+    text = f"{account.host} does not take {which} ({message.status}{known}){said}"
     return text if account.variable else f"{text}; name the variable with `api_key_env`"
 
 
-def _code(words: ServerWords) -> str:
-    """The code that says most: no number, and not what every error is called."""
-    said = sorted(code for code in words.codes if not code.isdigit() and code != "error")
+def _error_code(message: ServerMessage) -> str:
+    """Return the code that says most: no number, and not what every error is called."""
+    said = sorted(code for code in message.codes if not code.isdigit() and code != "error")
     return said[0] if said else ""
 
 
-def _text(words: ServerWords, account: Account) -> str:
-    code = _code(words)
-    head = f"{account.host} answered {words.status}"
-    if code and code not in words.message.lower():
+def _error_text(message: ServerMessage, account: Account) -> str:
+    code = _error_code(message)
+    head = f"{account.host} answered {message.status}"
+    if code and code not in message.message.lower():
         head += f" ({code})"
-    message = _line(words.message)
-    return account.hide(f"{head}: {message}" if message else head)
+    detail = _one_line(message.message)
+    return account.hide(f"{head}: {detail}" if detail else head)
 
 
 def _hint(status: int) -> str:
@@ -345,8 +352,8 @@ def _hint(status: int) -> str:
     return " (the server sends elsewhere: write that address)" if 300 <= status < 400 else ""
 
 
-def _line(text: str) -> str:
-    """A server's text on one line, without control characters, clipped."""
+def _one_line(text: str) -> str:
+    """Return a server's text on one line, without control characters, clipped."""
     plain = "".join(sign if sign.isprintable() else " " for sign in text[: 4 * LONGEST_MESSAGE])
     line = " ".join(plain.split())
     return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 1]}…"

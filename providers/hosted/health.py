@@ -13,7 +13,7 @@ from orglab.providers.structured_output.strict_json import loads
 if TYPE_CHECKING:  # what the SDKs rest on is optional
     import httpx2
 
-__all__ = ["server_words"]
+__all__ = ["server_health"]
 
 SECONDS: Final = 10.0
 """Longest wait for the list."""
@@ -28,8 +28,8 @@ _STATUSES: Final[Mapping[int, str]] = {
 }
 
 
-async def server_words(account: Account, path: str, headers: Mapping[str, str], model: str) -> str:
-    """Asks once for the list of models; in words, none of them the server's.
+async def server_health(account: Account, path: str, headers: Mapping[str, str], model: str) -> str:
+    """Ask once for the list of models; in words, none of them the server's.
 
     Args:
         account: The server and its key.
@@ -46,7 +46,7 @@ async def server_words(account: Account, path: str, headers: Mapping[str, str], 
             request = client.build_request("GET", account.base_url + path, headers=dict(headers))
             response = await client.send(request, stream=True)
             try:
-                return await _words(response, model)
+                return await _model_status(response, model)
             finally:
                 await response.aclose()
     except TimeoutError:
@@ -55,7 +55,7 @@ async def server_words(account: Account, path: str, headers: Mapping[str, str], 
         return f"{account.host} cannot be reached ({type(error).__name__})"
 
 
-async def _words(response: httpx2.Response, model: str) -> str:
+async def _model_status(response: httpx2.Response, model: str) -> str:
     status = response.status_code
     if status != 200:
         return _STATUSES.get(status, f"answers with status {status}")
@@ -64,13 +64,13 @@ async def _words(response: httpx2.Response, model: str) -> str:
         body += chunk
         if len(body) > LARGEST:
             return "answers with a list of models that is too long to read"
-    names = _names(body)
+    names = _model_names(body)
     if names is None:
         return "answers, but not with a list of models"
     return "answers, and has the model" if model in names else "answers; its list lacks the model"
 
 
-def _names(body: bytes) -> set[str] | None:
+def _model_names(body: bytes) -> set[str] | None:
     try:
         data: JSON = loads(body.decode("utf-8")).get("data")
         return {str(entry["id"]) for entry in data}

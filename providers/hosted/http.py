@@ -21,11 +21,11 @@ CONNECT_SECONDS: Final = 30.0
 def open_http(
     base_url: str, kind: Callable[..., httpx2.AsyncClient] | None = None
 ) -> httpx2.AsyncClient:
-    """A client with as many connections as there are calls, that follows no server elsewhere.
+    """Return a client with as many connections as there are calls, that follows no server elsewhere.
 
     Args:
         base_url: The only address that it is for. One on this machine is reached without the proxy
-            that the environment names: that could not reach it, and would be told all.
+            that the environment names: that could not reach it, and would see all requests.
         kind: An SDK's own class of clients, which sets up the sockets; None: the plain one.
     """
     import httpx2
@@ -42,7 +42,7 @@ def open_http(
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """One for all clients: reading the certificates takes longer than all else."""
+    """Return one for all clients: reading the certificates takes longer than all else."""
     import httpx2
 
     return httpx2.create_ssl_context()

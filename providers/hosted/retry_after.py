@@ -12,7 +12,7 @@ from typing import Final
 
 from orglab.providers.base import JSON
 
-__all__ = ["MOST_SECONDS", "duration", "named_wait"]
+__all__ = ["MOST_SECONDS", "duration", "requested_wait"]
 
 MOST_SECONDS: Final = 86_400.0
 """A day: who names more is taken to have named this; nobody sleeps for it."""
@@ -29,7 +29,7 @@ _PART: Final = re.compile(
     r"(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])",
     re.IGNORECASE,
 )
-_WORDS: Final = re.compile(
+_WAIT_SENTENCE: Final = re.compile(
     r"(?:try again|retry|retrying|wait)\s+(?:in|after|for)?\s*(?:about\s+|at least\s+)?"
     r"((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?)+)",
     re.IGNORECASE,
@@ -39,10 +39,10 @@ _RESET: Final = re.compile(
 )
 
 
-def named_wait(
+def requested_wait(
     headers: Mapping[str, str], message: str = "", body: JSON = None, *, now: float | None = None
 ) -> float | None:
-    """Seconds that a server asks to wait, from the clearest to the vaguest of what it says.
+    """Return seconds that a server asks to wait, from the clearest to the vaguest of what it says.
 
     ``retry-after-ms``; ``Retry-After`` (seconds, with a fraction, or a date); ``retryDelay`` in the
     body; words such as "Please try again in 1.5s"; the ``…ratelimit…reset…`` headers of limits that
@@ -61,9 +61,9 @@ def named_wait(
     lower = {name.lower(): value for name, value in headers.items()}
     said = (
         _scaled(lower.get("retry-after-ms"), 0.001),
-        _header(lower.get("retry-after"), now),
+        _retry_after_header(lower.get("retry-after"), now),
         *(duration(text) for text in _delays(body, 0)),
-        _in_words(message),
+        _wait_in_message(message),
         _resets(lower, now),
     )
     return next((_bounded(each) for each in said if _sensible(each)), None)
@@ -77,7 +77,7 @@ def _bounded(seconds: float | None) -> float | None:
     return None if seconds is None else min(seconds, MOST_SECONDS)
 
 
-def _number(text: str | None) -> float | None:
+def _parse_number(text: str | None) -> float | None:
     try:
         return float(text) if text is not None else None
     except ValueError:
@@ -85,19 +85,19 @@ def _number(text: str | None) -> float | None:
 
 
 def _scaled(text: str | None, unit: float) -> float | None:
-    number = _number(text)
+    number = _parse_number(text)
     return None if number is None else number * unit
 
 
-def _header(text: str | None, now: float) -> float | None:
+def _retry_after_header(text: str | None, now: float) -> float | None:
     if text is None:
         return None
-    number = _number(text)
-    return number if number is not None else duration(text) or _until(text, now)
+    number = _parse_number(text)
+    return number if number is not None else duration(text) or _seconds_until(text, now)
 
 
-def _until(text: str, now: float) -> float | None:
-    """Seconds to a date as HTTP or RFC 3339 writes it."""
+def _seconds_until(text: str, now: float) -> float | None:
+    """Return seconds to a date as HTTP or RFC 3339 writes it."""
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = read(text.strip())
@@ -109,7 +109,7 @@ def _until(text: str, now: float) -> float | None:
 
 
 def duration(text: str) -> float | None:
-    """Seconds of a duration such as ``1m30s``, ``250ms``, ``2 minutes``; None where it is none."""
+    """Return seconds of a duration such as ``1m30s``, ``250ms``, ``2 minutes``; None where it is none."""
     parts = _PART.findall(text)
     if not parts or re.sub(r"[\s,]|and", "", _PART.sub("", text.lower())):
         return None
@@ -120,8 +120,8 @@ def _unit(name: str) -> str:
     return "ms" if name.startswith(("ms", "mil")) else name[0]
 
 
-def _in_words(message: str) -> float | None:
-    for found in _WORDS.finditer(message[:4000]):
+def _wait_in_message(message: str) -> float | None:
+    for found in _WAIT_SENTENCE.finditer(message[:4000]):
         first = re.match(rf"(?:{_PART.pattern}[\s,]*(?:and\s+)?)+", found[1], re.IGNORECASE)
         if first:
             return duration(first[0])
@@ -129,7 +129,7 @@ def _in_words(message: str) -> float | None:
 
 
 def _delays(body: JSON, depth: int) -> Iterator[str]:
-    """``retryDelay`` texts anywhere in a body, not too deep."""
+    """Return ``retryDelay`` texts anywhere in a body, not too deep."""
     if depth > 6:
         return
     if isinstance(body, dict):
@@ -144,10 +144,12 @@ def _delays(body: JSON, depth: int) -> Iterator[str]:
 
 
 def _resets(headers: Mapping[str, str], now: float) -> float | None:
-    """The longest reset of a limit that is used up; where none says what is left, of all."""
+    """Return the longest reset of a limit that is used up; where none says what is left, of all."""
     found = [(name, match) for name in headers if (match := _RESET.match(name))]
-    waits = {match[1] or match[2] or "": _reset(headers[name], now) for name, match in found}
-    left = {limit: _number(_left(headers, limit)) for limit in waits}
+    waits = {
+        match[1] or match[2] or "": _reset_seconds(headers[name], now) for name, match in found
+    }
+    left = {limit: _parse_number(_remaining(headers, limit)) for limit in waits}
     used_up = [limit for limit, number in left.items() if number is not None and number <= 0]
     if not used_up and any(number is not None for number in left.values()):
         return None
@@ -155,7 +157,7 @@ def _resets(headers: Mapping[str, str], now: float) -> float | None:
     return max((wait for wait in chosen if wait is not None), default=None)
 
 
-def _left(headers: Mapping[str, str], limit: str) -> str | None:
+def _remaining(headers: Mapping[str, str], limit: str) -> str | None:
     names = (
         f"x-ratelimit-remaining-{limit}" if limit else "x-ratelimit-remaining",
         f"anthropic-ratelimit-{limit}-remaining",
@@ -163,11 +165,11 @@ def _left(headers: Mapping[str, str], limit: str) -> str | None:
     return next((headers[name] for name in names if name in headers), None)
 
 
-def _reset(text: str, now: float) -> float | None:
-    """Seconds to a reset: a duration, a date, a number of seconds, or a time since 1970."""
-    number = _number(text)
+def _reset_seconds(text: str, now: float) -> float | None:
+    """Return seconds to a reset: a duration, a date, a number of seconds, or a time since 1970."""
+    number = _parse_number(text)
     if number is None:
-        return duration(text) or _until(text, now)
+        return duration(text) or _seconds_until(text, now)
     if number > 1e11:  # milliseconds since 1970
         return number / 1000 - now
     return number - now if number > 1e9 else number

@@ -14,12 +14,12 @@ from typing import Final
 
 from orglab.providers.base import JSON, ToolDefinition
 from orglab.providers.human.terminal import Terminal
-from orglab.providers.structured_output.schema_merge import both, local
+from orglab.providers.structured_output.schema_merge import merge_schemas, resolve_reference
 from orglab.providers.structured_output.strict_json import JSONError, loads
 from orglab.providers.structured_output.validation import checker_for
 from orglab.providers.terminal_safety import visible
 
-__all__ = ["Form", "ToolWish"]
+__all__ = ["SchemaForm", "ToolRequest"]
 
 _ONE_LINE: Final = 200
 """Texts that may be no longer are asked for on one line."""
@@ -31,7 +31,7 @@ _PLAIN: Final = frozenset({"boolean", "integer", "null", "number", "string"})
 _LEFT_OUT: Final = object()
 
 
-class ToolWish(Exception):
+class ToolRequest(Exception):
     """Raised within a form when the person would call a tool instead."""
 
     def __init__(self, tool: ToolDefinition) -> None:
@@ -39,7 +39,7 @@ class ToolWish(Exception):
         self.tool = tool
 
 
-class Form:
+class SchemaForm:
     """One form at a terminal.
 
     Args:
@@ -57,10 +57,10 @@ class Form:
         self._root: Mapping[str, JSON] = {}
 
     async def value(self, schema: Mapping[str, JSON]) -> JSON:
-        """A value that fits ``schema``.
+        """Return a value that fits ``schema``.
 
         Raises:
-            ToolWish: The person would call a tool.
+            ToolRequest: The person would call a tool.
             Interrupted: They stop.
         """
         self._root = schema
@@ -74,7 +74,7 @@ class Form:
     # --- one field --------------------------------------------------------------------------
 
     async def _ask(self, schema: JSON, name: str, *, required: bool) -> JSON:
-        """A value for one place of the schema; ``_LEFT_OUT`` where it may be left out, and is."""
+        """Return a value for one place of the schema; ``_LEFT_OUT`` where it may be left out, and is."""
         schema = self._resolved(schema)
         if "const" in schema:
             return schema["const"] if required else await self._maybe(schema, name)
@@ -93,18 +93,20 @@ class Form:
         return await self._plain(kind if kind in _PLAIN else None, schema, name, required=required)
 
     def _resolved(self, schema: JSON) -> Mapping[str, JSON]:
-        """A schema with its reference followed; what says nothing takes any value."""
+        """Return a schema with its reference followed; what says nothing takes any value."""
         if not isinstance(schema, Mapping):
             return {}
         found: Mapping[str, JSON] = schema
         for _ in range(_MOST_STEPS):
             if "$ref" in found:
-                meant = local(found["$ref"], self._root)
+                meant = resolve_reference(found["$ref"], self._root)
                 rest = {key: value for key, value in found.items() if key != "$ref"}
-                found = both(meant if isinstance(meant, Mapping) else {}, rest)
+                found = merge_schemas(meant if isinstance(meant, Mapping) else {}, rest)
             elif "allOf" in found:
                 rest = {key: value for key, value in found.items() if key != "allOf"}
-                found = reduce(both, (self._resolved(part) for part in found["allOf"]), rest)
+                found = reduce(
+                    merge_schemas, (self._resolved(part) for part in found["allOf"]), rest
+                )
             else:
                 break
         kinds = found.get("type")
@@ -157,7 +159,7 @@ class Form:
         *,
         required: bool,
     ) -> JSON:
-        """One of several kinds of value, by number."""
+        """Return one of several kinds of value, by number."""
         names = _distinct([_called(self._resolved(each)) for each in branches])
         chosen = await self._choice(names, schema, name, required=required)
         if chosen is _LEFT_OUT:
@@ -169,8 +171,8 @@ class Form:
 
     def _ask_for(self, schema: Mapping[str, JSON], name: str, *, required: bool) -> None:
         kind = schema.get("type")
-        told = [kind if isinstance(kind, str) else "", "" if required else "may be left out"]
-        said = ", ".join(part for part in told if part)
+        hints = [kind if isinstance(kind, str) else "", "" if required else "may be left out"]
+        said = ", ".join(part for part in hints if part)
         words = schema.get("description") or schema.get("title") or ""
         line = f"\n{visible(name) or 'answer'}" + (f" ({said})" if said else "")
         self._terminal.say(line + (f": {visible(str(words))}" if words else ""))
@@ -195,7 +197,7 @@ class Form:
     async def _plain(
         self, kind: str | None, schema: Mapping[str, JSON], name: str, *, required: bool
     ) -> JSON:
-        """A text, number, truth, or a value as JSON; asked for until it fits by itself."""
+        """Return a text, number, truth, or a value as JSON; asked for until it fits by itself."""
         if kind == "null":
             return None
         self._ask_for(schema, name, required=required)
@@ -205,7 +207,7 @@ class Form:
             said = await self._raw(kind, schema, required=required)
             if not said and not required:
                 return _LEFT_OUT
-            value = _read(kind, said)
+            value = _parse_plain(kind, said)
             if value is not _LEFT_OUT and checker.fits(value):
                 return value
             why = checker.message(said if value is _LEFT_OUT else value)
@@ -221,7 +223,7 @@ class Form:
         return await self._lines(required=required)
 
     async def text(self, name: str, *, required: bool) -> str:
-        """A free text of any number of lines."""
+        """Return a free text of any number of lines."""
         self._terminal.say(f"\n{name}:")
         while not (said := await self._lines(required=required)).strip() and required:
             self._terminal.say("Nothing was said. Once more:")
@@ -249,7 +251,7 @@ class Form:
             self._terminal.say("Answer y or n.")
 
     async def _line(self, hint: str) -> str:
-        """One line; commands in it are obeyed first."""
+        """Return one line; commands in it are obeyed first."""
         while True:
             said = await self._terminal.line(f"{hint}> " if hint else "> ")
             command, _, rest = said.strip().partition(" ")
@@ -262,12 +264,12 @@ class Form:
 
     def _wish(self, name: str) -> None:
         if name in self._tools:
-            raise ToolWish(self._tools[name])
+            raise ToolRequest(self._tools[name])
         there = ", ".join(self._tools) or "none"
         self._terminal.say(f"There is no tool {visible(name)!r}; there are: {there}.")
 
     async def _edited(self, *, required: bool) -> str:
-        """What the person wrote in the editor of their choice."""
+        """Return what the person wrote in the editor of their choice."""
         command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
         if not command:
             self._terminal.say("$EDITOR is not set.")
@@ -285,7 +287,7 @@ class Form:
 
 
 def _branches(schema: Mapping[str, JSON]) -> list[Mapping[str, JSON]]:
-    """The kinds of value among which a person chooses."""
+    """Return the kinds of value among which a person chooses."""
     for key in ("anyOf", "oneOf"):
         if key in schema:
             return list(schema[key])
@@ -309,8 +311,8 @@ def _called(schema: Mapping[str, JSON]) -> str:
     return f"{named}: {words}" if words else str(named)
 
 
-def _read(kind: str | None, said: str) -> JSON:
-    """The value that a line says; ``_LEFT_OUT`` where it says none of this kind."""
+def _parse_plain(kind: str | None, said: str) -> JSON:
+    """Return the value that a line says; ``_LEFT_OUT`` where it says none of this kind."""
     if kind == "string":
         return said
     if kind == "boolean":

@@ -13,7 +13,7 @@ _RULE = "─" * 72
 
 
 def page(request: Request, *, whole: bool) -> str:
-    """The conversation so far; else what came after the person's last words, results of tools say.
+    """Return the conversation so far; else what came after the person's last words, results of tools say.
 
     Everything that would steer the terminal is written out.
     """
@@ -36,7 +36,7 @@ def _title(labels: Labels) -> str:
 
 
 def _message(message: Message) -> str:
-    names = {"assistant": "you said", "user": "you are told", "tool": "the tool answers"}
+    names = {"assistant": "you said", "user": "you are asked", "tool": "the tool answers"}
     lines = [f"[{names.get(message.role, message.role)}]"]
     if message.content:
         lines.append(visible(message.content))
@@ -47,7 +47,7 @@ def _message(message: Message) -> str:
 
 
 def heading(request: Request, tools: Sequence[ToolDefinition]) -> str:
-    """How to answer."""
+    """Return how to answer."""
     lines = [_RULE]
     if tools:
         names = ", ".join(tool.name for tool in tools)
@@ -61,7 +61,7 @@ def heading(request: Request, tools: Sequence[ToolDefinition]) -> str:
 
 
 def questions(request: Request) -> str:
-    """What a form is about."""
+    """Return what a form is about."""
     if request.labels.purpose == "review":
         return f"Your verdict on the output of {visible(request.labels.reviewed or '')}:"
     return "Your answer, field by field:"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from orglab.providers.base import JSON, Completion, Provider, Request, ToolCall, ToolDefinition
-from orglab.providers.human.form import Form, ToolWish
+from orglab.providers.human.form import SchemaForm, ToolRequest
 from orglab.providers.human.page import heading, page, questions
 from orglab.providers.human.terminal import TERMINAL, Terminal
 from orglab.providers.terminal_safety import visible
@@ -34,7 +34,7 @@ class HumanProvider(Provider):
     default_concurrency: ClassVar[int] = 1
 
     def __init__(self, name: str = "", terminal: Terminal | None = None) -> None:
-        """Makes the provider.
+        """Make the provider.
 
         Args:
             name: What records call the person.
@@ -45,7 +45,7 @@ class HumanProvider(Provider):
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> HumanProvider:  # noqa: ARG003 - it takes none
-        """Makes the provider of one person; ``model`` is what records call them.
+        """Make the provider of one person; ``model`` is what records call them.
 
         Raises:
             ValueError: There is no terminal to ask at.
@@ -54,7 +54,7 @@ class HumanProvider(Provider):
         return cls(model)
 
     async def complete(self, request: Request) -> Completion:
-        """Shows the conversation, and asks for the answer until it fits.
+        """Show the conversation, and asks for the answer until it fits.
 
         Raises:
             Interrupted: The person stops the study (Ctrl-D, Ctrl-C).
@@ -62,7 +62,7 @@ class HumanProvider(Provider):
         came = time.monotonic()
         async with self._terminal.held():
             began = time.monotonic()
-            said = await self._said(request)
+            said = await self._ask_person(request)
         return replace(
             said,
             model=self._name,
@@ -70,21 +70,21 @@ class HumanProvider(Provider):
             waiting_seconds=began - came,
         )
 
-    async def _said(self, request: Request) -> Completion:
+    async def _ask_person(self, request: Request) -> Completion:
         terminal = self._terminal
         tools = () if request.must_answer else request.tools
         terminal.say(page(request, whole=request.labels.call == 0))
         terminal.say(heading(request, tools))
         while True:
-            form = Form(terminal, again=lambda: page(request, whole=True), tools=tools)
+            form = SchemaForm(terminal, again=lambda: page(request, whole=True), tools=tools)
             try:
                 return await self._answer(form, request)
-            except ToolWish as wish:
+            except ToolRequest as wish:
                 call = await self._call(form, request, wish.tool)
                 if call is not None:
                     return Completion(tool_calls=(call,), stop="tool_calls")
 
-    async def _answer(self, form: Form, request: Request) -> Completion:
+    async def _answer(self, form: SchemaForm, request: Request) -> Completion:
         if request.schema is None:
             text = await form.text("Your answer", required=True)
             return Completion(text=text)
@@ -92,12 +92,14 @@ class HumanProvider(Provider):
         value = await form.value(request.schema)
         return Completion(text=json.dumps(value, ensure_ascii=False, allow_nan=False), native=True)
 
-    async def _call(self, form: Form, request: Request, tool: ToolDefinition) -> ToolCall | None:
-        """The call of a tool, its arguments asked for; None where the person changed their mind."""
+    async def _call(
+        self, form: SchemaForm, request: Request, tool: ToolDefinition
+    ) -> ToolCall | None:
+        """Return the call of a tool, its arguments asked for; None where the person changed their mind."""
         self._terminal.say(f"{tool.name}: {visible(tool.description)}")
         try:
             arguments = await form.value(tool.parameters)
-        except ToolWish as wish:
+        except ToolRequest as wish:
             return await self._call(form, request, wish.tool)
         number = f"{request.labels.visit}-{request.labels.call}"
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)

@@ -55,7 +55,7 @@ class Terminal:
         self._lock = asyncio.Lock()
 
     def open(self) -> None:
-        """Finds the terminal; a person who had gone may be asked again.
+        """Find the terminal; a person who had gone may return.
 
         Raises:
             ValueError: There is none, in words.
@@ -79,7 +79,7 @@ class Terminal:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
-        """Has the terminal for one conversation; whoever writes to it besides pauses meanwhile.
+        """Have the terminal for one conversation; whoever writes to it besides pauses meanwhile.
 
         Raises:
             Interrupted: The person has gone.
@@ -99,14 +99,14 @@ class Terminal:
         return self._lock
 
     def say(self, text: str, end: str = "\n") -> None:
-        """Writes; what models wrote must have been made visible before."""
+        """Write; what models wrote must have been made visible before."""
         if self._target is not None and (text or end):
             data = (text + end).encode("utf-8", "replace")
             while data:
                 data = data[os.write(self._target, data) :]
 
     async def line(self, prompt: str = "") -> str:
-        """One line, without its end.
+        """Return one line, without its end.
 
         Raises:
             Interrupted: The input ended, or someone hung up.
@@ -120,15 +120,15 @@ class Terminal:
             raise Interrupted("there is no terminal")
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
-        loop.add_reader(self._source, self._read)
+        loop.add_reader(self._source, self._read_lines)
         try:
             return await self._waiting
         finally:
             loop.remove_reader(self._source)
             self._waiting = None
 
-    def _read(self) -> None:
-        """Takes what was typed; the end of input is the wish to stop."""
+    def _read_lines(self) -> None:
+        """Take what was typed; the end of input is the wish to stop."""
         assert self._source is not None
         try:
             data = os.read(self._source, _CHUNK)
@@ -143,7 +143,7 @@ class Terminal:
             self._waiting.set_result(self._lines.pop(0))
 
     def hang_up(self) -> None:
-        """The person has gone: whoever waits for them, and whoever asks later, is told to stop."""
+        """The person has gone: whoever waits for them, and whoever asks later, is interrupted."""
         self._gone = True
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(Interrupted("the person at the terminal stopped"))

@@ -13,7 +13,7 @@ from orglab.providers.base import JSON, BadRequest, Unavailable
 from orglab.providers.embedder import Embedder
 from orglab.providers.llama.provider import local_threads, local_weights
 from orglab.providers.llama.weights_digest import weights_digest
-from orglab.providers.options import known_only
+from orglab.providers.options import known_options
 
 __all__ = ["LlamaEmbedder"]
 
@@ -42,7 +42,7 @@ class LlamaEmbedder(Embedder):
         Raises:
             ValueError: llama-cpp-python or the weights are missing, or an option is wrong.
         """
-        given = known_only(options, {"file"}, "an embedder of provider llama")
+        given = known_options(options, {"file"}, "an embedder of provider llama")
         if model and model != "smollm2" and not given.get("file"):
             raise ValueError(
                 f"model {model!r} of an embedder of provider llama is unknown: write smollm2, or name "

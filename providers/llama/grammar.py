@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Final
 
 from orglab.providers.base import JSON
-from orglab.providers.structured_output.schema_merge import both, local
+from orglab.providers.structured_output.schema_merge import merge_schemas, resolve_reference
 
 __all__ = [
     "DIGITS",
@@ -164,7 +164,7 @@ class _Bounding:
 
     def _target(self, reference: JSON, place: str) -> JSON:
         try:
-            return local(str(reference), self.root)
+            return resolve_reference(str(reference), self.root)
         except (LookupError, ValueError, TypeError):
             raise GrammarError(
                 f"{place or '/'}: $ref {reference!r} does not lead to a part of the schema"
@@ -275,7 +275,7 @@ _APART: Final = (
 
 
 def _joined(one: JSON, other: JSON) -> JSON:
-    """Return one schema for two; None if a keyword that both have cannot be joined."""
+    """Return one schema for two; None if a keyword that merge_schemas have cannot be joined."""
     if one == {} or other is False:
         return other
     if one is False or other == {}:
@@ -284,7 +284,7 @@ def _joined(one: JSON, other: JSON) -> JSON:
         return None
     if any(key in one and key in other and one[key] != other[key] for key in _APART):
         return None
-    whole = both(one, other)
+    whole = merge_schemas(one, other)
     shared = one.keys() & other.keys()
     for key in shared & {"additionalProperties", "items"}:
         whole[key] = {"allOf": [one[key], other[key]]}

@@ -20,7 +20,7 @@ from orglab.providers.llama.backend import Settings, library_installed
 from orglab.providers.llama.grammar import Grammar, GrammarError, schema_grammar
 from orglab.providers.llama.model import Job, LocalModel, close_model, open_model
 from orglab.providers.llama.sampling import Sampling
-from orglab.providers.options import known_only
+from orglab.providers.options import known_options
 from orglab.providers.structured_output.tool_call_emulation import read_action, with_actions
 
 __all__ = ["WINDOW", "LlamaProvider", "local_threads", "local_weights"]
@@ -79,7 +79,7 @@ class LlamaProvider(Provider):
         Raises:
             ValueError: llama-cpp-python or the weights are missing, or an option is wrong.
         """
-        options = known_only(options, _OPTIONS, "model of provider llama")
+        options = known_options(options, _OPTIONS, "model of provider llama")
         if not library_installed():
             raise ValueError(f"llama-cpp-python is not installed: {_CURE}")
         path = local_weights(str(options.get("file") or model))

@@ -9,12 +9,12 @@ from enum import IntEnum
 from typing import Final, Literal, TypeAlias
 
 from orglab.providers.base import JSON
-from orglab.providers.hosted.errors import ServerWords
+from orglab.providers.hosted.errors import ServerMessage
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["DROPPABLE", "Manner", "Structure", "ToolManner", "learn"]
+__all__ = ["DROPPABLE", "ChatCapabilities", "SchemaMode", "ToolMode", "learn"]
 
-ToolManner: TypeAlias = Literal["native", "apart", "actions"]
+ToolMode: TypeAlias = Literal["native", "apart", "actions"]
 """Tools as the server's own; the same, but never beside a schema; or as a constrained JSON action."""
 
 DROPPABLE: Final = (
@@ -48,7 +48,7 @@ _TOOLS: Final = re.compile(r"\btools?\b|tool[ _](?:use|call|choice)|function", r
 _FUNCTION_SCHEMA: Final = re.compile(r"schema for function", re.IGNORECASE)
 
 
-class Structure(IntEnum):
+class SchemaMode(IntEnum):
     """How a reply is held to its schema, from the strictest; each is tried where one was refused."""
 
     STRICT = 0  # json_schema, strict where the schema allows
@@ -59,7 +59,7 @@ class Structure(IntEnum):
 
 
 @dataclass(kw_only=True, slots=True)
-class Manner:
+class ChatCapabilities:
     """What is known of a model on a server; it grows while the process lives.
 
     Attributes:
@@ -78,116 +78,121 @@ class Manner:
     limit: str = "max_tokens"
     limits_refused: set[str] = field(default_factory=set)
     dropped: set[str] = field(default_factory=set)
-    structure: Structure = Structure.STRICT
-    schemas: dict[str, Structure] = field(default_factory=dict)
-    tools: ToolManner = "native"
+    structure: SchemaMode = SchemaMode.STRICT
+    schemas: dict[str, SchemaMode] = field(default_factory=dict)
+    tools: ToolMode = "native"
     strict_tools: bool = True
     choice: bool = True
 
-    def structure_of(self, schema: Mapping[str, JSON]) -> Structure:
-        """How a reply is held to this schema."""
+    def structure_of(self, schema: Mapping[str, JSON]) -> SchemaMode:
+        """Return how a reply is held to this schema."""
         if not self.schemas:
             return self.structure
-        return max(self.structure, self.schemas.get(spaced(schema), Structure.STRICT))
+        return max(self.structure, self.schemas.get(spaced(schema), SchemaMode.STRICT))
 
 
 def learn(
-    manner: Manner, body: Mapping[str, JSON], schema: Mapping[str, JSON] | None, words: ServerWords
+    capabilities: ChatCapabilities,
+    body: Mapping[str, JSON],
+    schema: Mapping[str, JSON] | None,
+    message: ServerMessage,
 ) -> str | None:
-    """Changes ``manner`` by a server's refusal, so that the request can be sent the other way.
+    """Change ``capabilities`` by a server's refusal, so that the request can be sent the other way.
 
     Args:
-        manner: What is known; changed in place.
+        capabilities: What is known; changed in place.
         body: What was sent.
         schema: The schema that the reply was to fit, as it was sent.
-        words: What the server said.
+        message: What the server said.
 
     Returns:
-        What was changed, in words; None where there is no other way.
+        What was changed, as text; None where there is no other way.
     """
-    if words.status not in (400, 404, 422, 500, 501):
+    if message.status not in (400, 404, 422, 500, 501):
         return None
-    named = f"{words.param or ''} {words.message}"
-    by_tools = _tools_refused(manner, body, named, words)
+    named = f"{message.param or ''} {message.message}"
+    by_tools = _tools_refused(capabilities, body, named, message)
     if by_tools is not None:
         return by_tools
     if schema is not None and "response_format" in body and _STRUCTURE.search(named):
-        return _structure_refused(manner, body, schema, named)
-    if words.status >= 500 or not _not_taken(words):
+        return _structure_refused(capabilities, body, schema, named)
+    if message.status >= 500 or not _not_taken(message):
         return None
-    return _limit_refused(manner, body, named) or _dropped(manner, body, named)
+    return _limit_refused(capabilities, body, named) or _dropped(capabilities, body, named)
 
 
-def _not_taken(words: ServerWords) -> bool:
-    return bool(words.codes & _NOT_TAKEN_CODES) or bool(_NOT_TAKEN.search(words.message))
+def _not_taken(message: ServerMessage) -> bool:
+    return bool(message.codes & _NOT_TAKEN_CODES) or bool(_NOT_TAKEN.search(message.message))
 
 
 def _tools_refused(
-    manner: Manner, body: Mapping[str, JSON], named: str, words: ServerWords
+    capabilities: ChatCapabilities, body: Mapping[str, JSON], named: str, message: ServerMessage
 ) -> str | None:
     if "tools" not in body or not _TOOLS.search(named):
         return None
-    if _FUNCTION_SCHEMA.search(named) and manner.strict_tools:
-        manner.strict_tools = False
+    if _FUNCTION_SCHEMA.search(named) and capabilities.strict_tools:
+        capabilities.strict_tools = False
         return "tools were not taken as strict, and were sent as plain ones"
     if "response_format" in body and _STRUCTURE.search(named):
-        manner.tools = "apart"
+        capabilities.tools = "apart"
         return "tools and a schema were not taken together: the schema was sent in words"
     if "tool_choice" in body and re.search(r"tool[ _]choice", named, re.IGNORECASE):
-        manner.choice = False
+        capabilities.choice = False
         return "tool_choice was not taken: the tools were left out where none may be called"
-    if words.status < 500 and not _not_taken(words) and "requires" not in named:
+    if message.status < 500 and not _not_taken(message) and "requires" not in named:
         return None
-    manner.tools = "actions"
+    capabilities.tools = "actions"
     return "tools were not taken, and were sent as a JSON action"
 
 
 def _structure_refused(
-    manner: Manner, body: Mapping[str, JSON], schema: Mapping[str, JSON], named: str
+    capabilities: ChatCapabilities, body: Mapping[str, JSON], schema: Mapping[str, JSON], named: str
 ) -> str | None:
-    now = manner.structure_of(schema)
-    if now is Structure.WORDS:
+    now = capabilities.structure_of(schema)
+    if now is SchemaMode.WORDS:
         return None
     strict = bool(body["response_format"].get("json_schema", {}).get("strict"))
     one_schema = bool(_ONE_SCHEMA.search(named))
-    following = Structure(now + 1)
-    if now is Structure.STRICT and not (strict and one_schema):
-        following = Structure.OBJECT_SCHEMA  # less strict is the same form, or was sent already
-    if following is Structure.OBJECT_SCHEMA and manner.vendor:
-        following = Structure.OBJECT
+    following = SchemaMode(now + 1)
+    if now is SchemaMode.STRICT and not (strict and one_schema):
+        following = SchemaMode.OBJECT_SCHEMA  # less strict is the same form, or was sent already
+    if following is SchemaMode.OBJECT_SCHEMA and capabilities.vendor:
+        following = SchemaMode.OBJECT
     if one_schema:
-        manner.schemas[spaced(schema)] = following
+        capabilities.schemas[spaced(schema)] = following
     else:
-        manner.structure = following
+        capabilities.structure = following
     return f"the reply's schema was not taken as {_NAMES[now]}, and was sent as {_NAMES[following]}"
 
 
-_NAMES: Final[Mapping[Structure, str]] = {
-    Structure.STRICT: "json_schema",
-    Structure.SCHEMA: "json_schema that is not strict",
-    Structure.OBJECT_SCHEMA: "json_object with a schema",
-    Structure.OBJECT: "json_object and words",
-    Structure.WORDS: "words",
+_NAMES: Final[Mapping[SchemaMode, str]] = {
+    SchemaMode.STRICT: "json_schema",
+    SchemaMode.SCHEMA: "json_schema that is not strict",
+    SchemaMode.OBJECT_SCHEMA: "json_object with a schema",
+    SchemaMode.OBJECT: "json_object and words",
+    SchemaMode.WORDS: "words",
 }
 
 
-def _limit_refused(manner: Manner, body: Mapping[str, JSON], named: str) -> str | None:
-    sent = manner.limit
+def _limit_refused(
+    capabilities: ChatCapabilities, body: Mapping[str, JSON], named: str
+) -> str | None:
+    sent = capabilities.limit
     other = "max_tokens" if sent == "max_completion_tokens" else "max_completion_tokens"
-    if sent not in body or not _names(named, sent) or other in manner.limits_refused:
+    if sent not in body or not _mentions(named, sent) or other in capabilities.limits_refused:
         return None
-    manner.limits_refused.add(sent)
-    manner.limit = other
+    capabilities.limits_refused.add(sent)
+    capabilities.limit = other
     return f"{sent} was not taken, and was sent as {other}"
 
 
-def _dropped(manner: Manner, body: Mapping[str, JSON], named: str) -> str | None:
-    refused = [name for name in DROPPABLE if name in body and _names(named, name)]
+def _dropped(capabilities: ChatCapabilities, body: Mapping[str, JSON], named: str) -> str | None:
+    refused = [name for name in DROPPABLE if name in body and _mentions(named, name)]
     if not refused:
         return None
-    manner.dropped.update(refused)
+    capabilities.dropped.update(refused)
     return f"{', '.join(refused)}: not taken by this model, and left out"
 
 
-def _names(text: str, name: str) -> bool:
+def _mentions(text: str, name: str) -> bool:
     return re.search(rf"(?<![a-z_]){name}(?![a-z_])", text) is not None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from orglab.providers.base import JSON, BadRequest, ProviderError, RateLimited, Unavailable
 from orglab.providers.embedder import Embedder
 from orglab.providers.hosted.account import Account, base_url_of, key_risk, open_account
-from orglab.providers.hosted.errors import sdk_fault
-from orglab.providers.options import known_only
+from orglab.providers.hosted.errors import sdk_error
+from orglab.providers.options import known_options
 
 if TYPE_CHECKING:
     import openai
@@ -30,7 +30,7 @@ class OpenAIEmbedder(Embedder):
     """A hosted embedding model. Its requests are no calls of the study: no limit counts them."""
 
     def __init__(self, model: str, options: Mapping[str, JSON]) -> None:
-        """Names a model; the key is read for the first text.
+        """Name a model; the key is read for the first text.
 
         Args:
             model: Its exact name.
@@ -42,13 +42,13 @@ class OpenAIEmbedder(Embedder):
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> OpenAIEmbedder:
-        """The embedder of a model at OpenAI, or at ``base_url``.
+        """Return the embedder of a model at OpenAI, or at ``base_url``.
 
         Raises:
             ValueError: The model is not named, an option is wrong, or a key would be sent to a
                 server of the spec's author.
         """
-        given = known_only(options, _OPTIONS, "an embedder of provider openai")
+        given = known_options(options, _OPTIONS, "an embedder of provider openai")
         if not model:
             raise ValueError("an embedder of provider openai needs `model`, its exact name")
         size = given.get("dimensions")
@@ -65,7 +65,7 @@ class OpenAIEmbedder(Embedder):
         return f"openai {self._base_url} {self._model} {self._dimensions or ''}".rstrip()
 
     def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """A vector for each text.
+        """Return a vector for each text.
 
         Raises:
             ProviderError: The server gave none, or the key is missing.
@@ -82,20 +82,20 @@ class OpenAIEmbedder(Embedder):
         with client:
             found: list[Sequence[float]] = []
             for start in range(0, len(texts), AT_ONCE):
-                found += self._asked(client, account, texts[start : start + AT_ONCE])
+                found += self._with_retries(client, account, texts[start : start + AT_ONCE])
             return found
 
-    def _asked(
+    def _with_retries(
         self, client: openai.OpenAI, account: Account, texts: Sequence[str]
     ) -> list[Sequence[float]]:
-        """Vectors of one request, asked again where waiting cures it."""
+        """Return vectors of one request, retried where the error may pass."""
         for attempt in range(ATTEMPTS):
             try:
                 return self._once(client, account, texts)
-            except (RateLimited, Unavailable) as fault:
+            except (RateLimited, Unavailable) as error:
                 if attempt == ATTEMPTS - 1:
                     raise
-                wait = 2.0**attempt if fault.retry_after is None else fault.retry_after
+                wait = 2.0**attempt if error.retry_after is None else error.retry_after
                 if wait > LONGEST_WAIT:
                     raise
                 time.sleep(wait)
@@ -113,7 +113,7 @@ class OpenAIEmbedder(Embedder):
                 model=self._model, input=list(texts), encoding_format="float", **size
             )
         except openai.OpenAIError as error:
-            raise sdk_fault(error, account=account) from None
+            raise sdk_error(error, account=account) from None
         vectors = {item.index: item.embedding for item in reply.data}
         if sorted(vectors) != list(range(len(texts))):
             raise ProviderError(

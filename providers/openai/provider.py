@@ -2,7 +2,7 @@
 
 ``base_url`` names the server: vLLM, Ollama, llama.cpp, OpenRouter, a vendor's own compatible
 address. Only what the author wrote is sent; what a server does not take is sent once the other way,
-remembered for the process, and told in the reply's notes. ``docs/how-to/hosted-models.md`` has the details.
+remembered for the process, and listed in the reply's notes. ``docs/how-to/hosted-models.md`` has the details.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from orglab.providers.base import JSON, Completion, Provider, ProviderError, Request, Unavailable
 from orglab.providers.hosted.account import Account, open_account
-from orglab.providers.hosted.client_pool import Clients
-from orglab.providers.hosted.errors import ServerWords, sdk_fault, words_of_sdk
-from orglab.providers.hosted.health import server_words
+from orglab.providers.hosted.client_pool import ClientPool
+from orglab.providers.hosted.errors import ServerMessage, sdk_error, sdk_message
+from orglab.providers.hosted.health import server_health
 from orglab.providers.hosted.http import open_http
-from orglab.providers.openai.capabilities import Manner, Structure, ToolManner, learn
-from orglab.providers.openai.request import PARAMETERS, asked_as, body_of, held, notes_of
+from orglab.providers.openai.capabilities import ChatCapabilities, SchemaMode, ToolMode, learn
+from orglab.providers.openai.request import (
+    PARAMETERS,
+    adapted_request,
+    is_enforced,
+    request_body,
+    request_notes,
+)
 from orglab.providers.openai.response import completion_of, read_json, refusal_of
-from orglab.providers.openai.stream import joined
-from orglab.providers.options import known_only
+from orglab.providers.openai.stream import join_stream
+from orglab.providers.options import known_options
 from orglab.providers.structured_output.tool_call_emulation import read_action
 
 if TYPE_CHECKING:  # the SDK is optional, and slow to import
@@ -39,13 +45,13 @@ MOST_ATTEMPTS: Final = 8
 """Ways of asking that one request may try; each refusal settles one for all later requests."""
 
 _OPTIONS: Final = frozenset({"api_key_env", "base_url", "stream", "structure", "tool_calls"})
-_STRUCTURES: Final[Mapping[str, Structure]] = {
-    "json_schema": Structure.STRICT,
-    "json_object": Structure.OBJECT,
-    "words": Structure.WORDS,
+_STRUCTURES: Final[Mapping[str, SchemaMode]] = {
+    "json_schema": SchemaMode.STRICT,
+    "json_object": SchemaMode.OBJECT,
+    "words": SchemaMode.WORDS,
 }
-_TOOL_CALLS: Final[Mapping[str, ToolManner]] = {"native": "native", "actions": "actions"}
-_MANNERS: dict[tuple[JSON, ...], Manner] = {}
+_TOOL_CALLS: Final[Mapping[str, ToolMode]] = {"native": "native", "actions": "actions"}
+_CAPABILITIES: dict[tuple[JSON, ...], ChatCapabilities] = {}
 """What was learnt of each model on each server, for the process."""
 
 
@@ -56,22 +62,24 @@ class OpenAIProvider(Provider):
     options: ClassVar[frozenset[str] | None] = _OPTIONS
     default_concurrency: ClassVar[int] = 256  # the limit of the account is found by trying
 
-    def __init__(self, account: Account, manner: Manner, *, stream: bool = False) -> None:
-        """Opens no connection yet.
+    def __init__(
+        self, account: Account, capabilities: ChatCapabilities, *, stream: bool = False
+    ) -> None:
+        """Open no connection yet.
 
         Args:
             account: The server and its key.
-            manner: How the model wants to be asked.
+            capabilities: How the model wants to be asked.
             stream: Have replies sent in pieces.
         """
         self._account = account
-        self._manner = manner
+        self._capabilities = capabilities
         self._stream = stream
-        self._clients = Clients(partial(_client, account))
+        self._clients = ClientPool(partial(_client, account))
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> OpenAIProvider:
-        """Makes the provider of one model; the key is read here.
+        """Make the provider of one model; the key is read here.
 
         Args:
             model: The model's name, as the server knows it.
@@ -83,21 +91,21 @@ class OpenAIProvider(Provider):
         Raises:
             ValueError: The key is missing, or an option is wrong.
         """
-        options = known_only(options, _OPTIONS, "model of provider openai")
+        options = known_options(options, _OPTIONS, "model of provider openai")
         if not model:
             raise ValueError("a model of provider openai needs `model`, the name the server knows")
         stream = options.get("stream", False)
         if not isinstance(stream, bool):
             raise ValueError(f"stream of provider openai must be true or false, not {stream!r}")
         account = open_account(options, own_url=OWN_URL, own_variable=OWN_VARIABLE)
-        return cls(account, _manner(account, model, options), stream=stream)
+        return cls(account, _capabilities_of(account, model, options), stream=stream)
 
     def account(self) -> str | None:
-        """The server's address and the variable that holds the key."""
+        """Return the server's address and the variable that holds the key."""
         return str(self._account)
 
     async def complete(self, request: Request) -> Completion:
-        """Asks the server; once, unless it refuses a way of asking that can be changed.
+        """Ask the server; once, unless it refuses a way of asking that can be changed.
 
         Raises:
             ProviderError: The call gave no answer; ``attempts``, ``cut`` and ``notes`` are set.
@@ -112,7 +120,7 @@ class OpenAIProvider(Provider):
         for attempt in range(1, MOST_ATTEMPTS + 1):
             sent = clock()
             try:
-                completion = await self._once(client, request, notes)
+                completion = await self._attempt(client, request, notes)
             except ProviderError as error:
                 error.attempts = attempt
                 error.notes = (*notes, *error.notes)
@@ -128,52 +136,52 @@ class OpenAIProvider(Provider):
         raise Unavailable(f"{self._account.host} refuses every way of asking: {'; '.join(notes)}")
 
     async def reachable(self, model: str) -> str:
-        """Asks the server for its list of models, which costs nothing."""
+        """Ask the server for its list of models, which costs nothing."""
         headers = {"Authorization": f"Bearer {self._account.sent_key}"}
-        return await server_words(self._account, "/models", headers, model)
+        return await server_health(self._account, "/models", headers, model)
 
-    async def _once(
+    async def _attempt(
         self, client: AsyncOpenAI, request: Request, notes: list[str]
     ) -> Completion | None:
-        """One request of the server; None where it must be sent another way, which is noted."""
+        """Return one request of the server; None where it must be sent another way, which is noted."""
         import httpx2
         import openai
 
-        asked = asked_as(request, self._manner)
-        body = body_of(asked, self._manner)
+        asked = adapted_request(request, self._capabilities)
+        body = request_body(asked, self._capabilities)
         try:
-            data = await self._sent(client, body)
+            data = await self._post(client, body)
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError) as error:
-            words = words_of_sdk(error)
-            if words is not None:
-                refused = refusal_of(words, self._account)
+            message = sdk_message(error)
+            if message is not None:
+                refused = refusal_of(message, self._account)
                 if refused is not None:
                     return refused
-                if self._other_way(request, body, words, notes):
+                if self._other_way(request, body, message, notes):
                     return None
-            raise sdk_fault(error, account=self._account) from None
+            raise sdk_error(error, account=self._account) from None
         completion = completion_of(data, request, self._account)
         completion = replace(
             completion,
-            native=held(body, self._manner),
-            notes=(*notes_of(asked, body, self._manner), *completion.notes),
+            native=is_enforced(body, self._capabilities),
+            notes=(*request_notes(asked, body, self._capabilities), *completion.notes),
         )
         return read_action(completion, request) if asked is not request else completion
 
     def _other_way(
-        self, request: Request, body: Mapping[str, JSON], words: ServerWords, notes: list[str]
+        self, request: Request, body: Mapping[str, JSON], message: ServerMessage, notes: list[str]
     ) -> bool:
-        """Whether the request can be sent another way, which another call may have found."""
-        asked = asked_as(request, self._manner)
-        if body_of(asked, self._manner) != body:
+        """Return whether the request can be sent another way, which another call may have found."""
+        asked = adapted_request(request, self._capabilities)
+        if request_body(asked, self._capabilities) != body:
             notes.append("sent again as another call had found out")
             return True
-        note = learn(self._manner, body, asked.schema, words)
+        note = learn(self._capabilities, body, asked.schema, message)
         if note is not None:
             notes.append(note)
         return note is not None
 
-    async def _sent(self, client: AsyncOpenAI, body: dict[str, JSON]) -> Mapping[str, JSON]:
+    async def _post(self, client: AsyncOpenAI, body: dict[str, JSON]) -> Mapping[str, JSON]:
         import httpx2
 
         if not self._stream:
@@ -184,7 +192,7 @@ class OpenAIProvider(Provider):
             if "json" in response.headers.get("content-type", ""):  # it does not send in pieces
                 await response.aread()
                 return read_json(response.text, self._account)
-            return await joined(response.aiter_lines(), self._account)
+            return await join_stream(response.aiter_lines(), self._account)
         finally:
             await response.aclose()
 
@@ -203,13 +211,13 @@ class OpenAIProvider(Provider):
         return cast("httpx2.Response", response)  # unread, whatever stream_cls says
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         for client in self._clients.taken():
             await client.close()
 
 
 def _client(account: Account) -> AsyncOpenAI:
-    """A client without retries and deadlines, which are the caller's, that goes nowhere else."""
+    """Return a client without retries and deadlines, which are the caller's, that goes nowhere else."""
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
     http = open_http(account.base_url, DefaultAsyncHttpxClient)
@@ -227,22 +235,22 @@ def _client(account: Account) -> AsyncOpenAI:
     return client
 
 
-def _manner(account: Account, model: str, options: Mapping[str, JSON]) -> Manner:
-    structure = _chosen("structure", options, _STRUCTURES, "json_schema")
-    tools = _chosen("tool_calls", options, _TOOL_CALLS, "native")
+def _capabilities_of(account: Account, model: str, options: Mapping[str, JSON]) -> ChatCapabilities:
+    structure = _choice_option("structure", options, _STRUCTURES, "json_schema")
+    tools = _choice_option("tool_calls", options, _TOOL_CALLS, "native")
     key = (account.base_url, model, structure, tools)
-    if key not in _MANNERS:
+    if key not in _CAPABILITIES:
         vendor = account.base_url == OWN_URL
-        _MANNERS[key] = Manner(
+        _CAPABILITIES[key] = ChatCapabilities(
             vendor=vendor,
             limit="max_completion_tokens" if vendor else "max_tokens",
             structure=_STRUCTURES[structure],
             tools=_TOOL_CALLS[tools],
         )
-    return _MANNERS[key]
+    return _CAPABILITIES[key]
 
 
-def _chosen(
+def _choice_option(
     name: str, options: Mapping[str, JSON], known: Mapping[str, object], default: str
 ) -> str:
     value = options.get(name, default)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from orglab.providers.base import JSON, BadRequest, Message, Request, ToolCall, ToolDefinition
-from orglab.providers.openai.capabilities import Manner, Structure
+from orglab.providers.openai.capabilities import ChatCapabilities, SchemaMode
 from orglab.providers.openai.strict_schema import strict_allows
 from orglab.providers.structured_output.strict_json import spaced
 from orglab.providers.structured_output.tool_call_emulation import with_actions
 
-__all__ = ["OURS", "PARAMETERS", "asked_as", "body_of", "held", "notes_of"]
+__all__ = ["OURS", "PARAMETERS", "adapted_request", "is_enforced", "request_body", "request_notes"]
 
 PARAMETERS: Final = frozenset(
     (
@@ -61,46 +61,50 @@ OURS: Final = frozenset(
 LONGEST_BOUND: Final = 500
 """Characters; a text's longer bound is sent as this where a schema goes beside ``json_object``."""
 
-_TOLD: Final = "Reply with one JSON value that fits this JSON Schema, and with nothing else:\n"
+_SCHEMA_INTRODUCTION: Final = (
+    "Reply with one JSON value that fits this JSON Schema, and with nothing else:\n"
+)
 
 
-def asked_as(request: Request, manner: Manner) -> Request:
-    """The request as this model takes it: with tools of its own, or as a JSON action."""
-    return with_actions(request) if manner.tools == "actions" else request
+def adapted_request(request: Request, capabilities: ChatCapabilities) -> Request:
+    """Return the request as this model takes it: with tools of its own, or as a JSON action."""
+    return with_actions(request) if capabilities.tools == "actions" else request
 
 
-def body_of(request: Request, manner: Manner) -> dict[str, JSON]:
-    """The body for a request that ``asked_as`` gave.
+def request_body(request: Request, capabilities: ChatCapabilities) -> dict[str, JSON]:
+    """Return the body for a request that ``adapted_request`` gave.
 
     Raises:
         BadRequest: A parameter is the engine's own.
     """
-    tools = _tools(request, manner)
-    structure = _structure(request, manner)
-    messages = [_message(message) for message in _told(request, structure)]
+    tools = _tools(request, capabilities)
+    structure = _schema_mode(request, capabilities)
+    messages = [_message(message) for message in _with_schema_text(request, structure)]
     body: dict[str, JSON] = {"model": request.model, "messages": messages}
-    body |= _parameters(request, manner)
+    body |= _parameters(request, capabilities)
     if tools:
         body["tools"] = tools
-        if request.must_answer and manner.choice:
+        if request.must_answer and capabilities.choice:
             body["tool_choice"] = "none"
-    form = None if structure is None else _form(request, structure)
+    form = None if structure is None else _response_format(request, structure)
     if form is not None:
         body["response_format"] = form
     return body
 
 
-def held(body: Mapping[str, JSON], manner: Manner) -> bool:
-    """Whether the server was asked to hold the reply to the whole schema."""
+def is_enforced(body: Mapping[str, JSON], capabilities: ChatCapabilities) -> bool:
+    """Return whether the server was asked to hold the reply to the whole schema."""
     form = body.get("response_format", {})
     if form.get("type") == "json_schema":
-        return bool(form["json_schema"]["strict"]) or not manner.vendor
+        return bool(form["json_schema"]["strict"]) or not capabilities.vendor
     return "schema" in form
 
 
-def notes_of(request: Request, body: Mapping[str, JSON], manner: Manner) -> tuple[str, ...]:
-    """What of a request (as ``asked_as`` gave it) this model was not sent; said with each reply."""
-    left_out = sorted(manner.dropped.intersection(request.params))
+def request_notes(
+    request: Request, body: Mapping[str, JSON], capabilities: ChatCapabilities
+) -> tuple[str, ...]:
+    """Return what of a request (as ``adapted_request`` gave it) this model was not sent; said with each reply."""
+    left_out = sorted(capabilities.dropped.intersection(request.params))
     notes = [f"{name} was not sent: this model does not take it" for name in left_out]
     sent = body.get("response_format", {}).get("schema")
     if sent is not None and sent != request.schema:
@@ -113,7 +117,7 @@ def notes_of(request: Request, body: Mapping[str, JSON], manner: Manner) -> tupl
 # -- parameters
 
 
-def _parameters(request: Request, manner: Manner) -> dict[str, JSON]:
+def _parameters(request: Request, capabilities: ChatCapabilities) -> dict[str, JSON]:
     written = dict(request.params)
     extra = written.pop("extra_body", None) or {}
     if not isinstance(extra, Mapping):
@@ -123,21 +127,21 @@ def _parameters(request: Request, manner: Manner) -> dict[str, JSON]:
             raise BadRequest(f"{name} is set by the engine; for the limit write max_output_tokens")
     sent: dict[str, JSON] = {**written, **extra}
     if "max_output_tokens" in sent:
-        sent[manner.limit] = sent.pop("max_output_tokens")
+        sent[capabilities.limit] = sent.pop("max_output_tokens")
     if (
         "seed" in written
     ):  # the author wants seeds sent: each call has its own, made of the written one
         sent["seed"] = request.seed
     if "logprobs" in sent:
         sent |= _logprobs(sent.pop("logprobs"))
-    kept = {name: value for name, value in sent.items() if name not in manner.dropped}
+    kept = {name: value for name, value in sent.items() if name not in capabilities.dropped}
     if "logprobs" not in kept:
         kept.pop("top_logprobs", None)
     return kept
 
 
 def _logprobs(written: JSON) -> dict[str, JSON]:
-    """``true``, or so many of the likeliest tokens beside each."""
+    """Return ``true``, or so many of the likeliest tokens beside each."""
     if written is True or written is False:
         return {"logprobs": True} if written else {}
     if not isinstance(written, int) or written < 0:
@@ -148,23 +152,23 @@ def _logprobs(written: JSON) -> dict[str, JSON]:
 # -- schema
 
 
-def _structure(request: Request, manner: Manner) -> Structure | None:
+def _schema_mode(request: Request, capabilities: ChatCapabilities) -> SchemaMode | None:
     if request.schema is None:
         return None
-    if request.tools and not request.must_answer and manner.tools == "apart":
-        return Structure.WORDS
-    return manner.structure_of(request.schema)
+    if request.tools and not request.must_answer and capabilities.tools == "apart":
+        return SchemaMode.WORDS
+    return capabilities.structure_of(request.schema)
 
 
-def _form(request: Request, structure: Structure) -> dict[str, JSON] | None:
+def _response_format(request: Request, structure: SchemaMode) -> dict[str, JSON] | None:
     schema = dict(request.schema or {})
-    if structure <= Structure.SCHEMA:
-        strict = structure is Structure.STRICT and strict_allows(schema)
+    if structure <= SchemaMode.SCHEMA:
+        strict = structure is SchemaMode.STRICT and strict_allows(schema)
         form = {"name": "reply", "schema": schema, "strict": strict}
         return {"type": "json_schema", "json_schema": form}
-    if structure is Structure.OBJECT_SCHEMA:
+    if structure is SchemaMode.OBJECT_SCHEMA:
         return {"type": "json_object", "schema": _with_short_bounds(schema)}
-    return {"type": "json_object"} if structure is Structure.OBJECT else None
+    return {"type": "json_object"} if structure is SchemaMode.OBJECT else None
 
 
 def _with_short_bounds(schema: JSON) -> JSON:
@@ -180,11 +184,11 @@ def _short_bound(key: str, value: JSON) -> JSON:
     return _with_short_bounds(value)
 
 
-def _told(request: Request, structure: Structure | None) -> tuple[Message, ...]:
-    """The messages; the schema in words where nothing else tells of it."""
-    if structure is None or structure < Structure.OBJECT or request.schema is None:
+def _with_schema_text(request: Request, structure: SchemaMode | None) -> tuple[Message, ...]:
+    """Return the messages; the schema in words where nothing else tells of it."""
+    if structure is None or structure < SchemaMode.OBJECT or request.schema is None:
         return request.messages
-    words = _TOLD + spaced(request.schema)
+    words = _SCHEMA_INTRODUCTION + spaced(request.schema)
     first = request.messages[0] if request.messages else None
     if first is None or first.role != "system":
         return (Message(role="system", content=words), *request.messages)
@@ -194,11 +198,11 @@ def _told(request: Request, structure: Structure | None) -> tuple[Message, ...]:
 # -- tools
 
 
-def _tools(request: Request, manner: Manner) -> list[JSON]:
-    alone = manner.tools == "apart" and request.schema is not None
-    if request.must_answer and (alone or not manner.choice):
+def _tools(request: Request, capabilities: ChatCapabilities) -> list[JSON]:
+    alone = capabilities.tools == "apart" and request.schema is not None
+    if request.must_answer and (alone or not capabilities.choice):
         return []
-    return [_tool(tool, strict=manner.strict_tools) for tool in request.tools]
+    return [_tool(tool, strict=capabilities.strict_tools) for tool in request.tools]
 
 
 def _tool(tool: ToolDefinition, *, strict: bool) -> dict[str, JSON]:
@@ -231,7 +235,7 @@ def _call(call: ToolCall) -> dict[str, JSON]:
 
 
 def _arguments(written: str) -> str:
-    """A model's own arguments, given back; servers that read them fail on what is no object."""
+    """Return a model's own arguments, given back; servers that read them fail on what is no object."""
     try:
         value = json.loads(written)
     except (ValueError, RecursionError):

@@ -20,7 +20,7 @@ from orglab.providers.base import (
     Unavailable,
 )
 from orglab.providers.hosted.account import MOST_TOKENS, Account
-from orglab.providers.hosted.errors import ServerWords, body_fault
+from orglab.providers.hosted.errors import ServerMessage, body_error
 
 __all__ = ["completion_of", "read_json", "refusal_of", "usage_of"]
 
@@ -39,7 +39,7 @@ _REFUSALS: Final = frozenset(("content_filter", "content_policy_violation", "inv
 
 
 def read_json(text: str, account: Account) -> dict[str, JSON]:
-    """The object that a reply with status 200 holds.
+    """Return the object that a reply with status 200 holds.
 
     Raises:
         BadRequest: It is a page: there is no such server at this address.
@@ -60,7 +60,7 @@ def read_json(text: str, account: Account) -> dict[str, JSON]:
 
 
 def completion_of(data: Mapping[str, JSON], request: Request, account: Account) -> Completion:
-    """Reads a reply.
+    """Read a reply.
 
     Args:
         data: The body.
@@ -73,19 +73,19 @@ def completion_of(data: Mapping[str, JSON], request: Request, account: Account) 
     choice = _first(data.get("choices"))
     fault = data.get("error") or choice.get("error")
     if fault or not choice:
-        raise _fault_in(data, fault, account)
-    message = _map(choice.get("message"))
+        raise _reported_error(data, fault, account)
+    message = _as_map(choice.get("message"))
     usage = usage_of(data.get("usage"))
     refusal = message.get("refusal")
     calls = tuple(_calls(message.get("tool_calls"), request))
-    text, thought = _texts(message)
+    text, thought = _text_and_reasoning(message)
     completion = Completion(
         text=text,
         tool_calls=calls,
         reasoning=thought,
         stop=_stop(choice.get("finish_reason"), calls),
         usage=usage,
-        model=_text(data.get("model")),
+        model=_as_text(data.get("model")),
         fingerprint=_fingerprint(data),
         logprobs=_logprobs(choice.get("logprobs")),
         notes=tuple(_notes(choice, usage, text)),
@@ -95,8 +95,8 @@ def completion_of(data: Mapping[str, JSON], request: Request, account: Account) 
     return completion
 
 
-def refusal_of(words: ServerWords, account: Account) -> Completion | None:
-    """A refusal that came as an error: the server would not let the model see the request."""
+def refusal_of(words: ServerMessage, account: Account) -> Completion | None:
+    """Return a refusal that came as an error: the server would not let the model see the request."""
     flagged = words.status == 403 and "flagged" in words.message.lower()
     if not flagged and not (words.status == 400 and words.codes & _REFUSALS):
         return None
@@ -105,34 +105,37 @@ def refusal_of(words: ServerWords, account: Account) -> Completion | None:
 
 
 def usage_of(data: JSON) -> TokenUsage:
-    """Tokens by this form's rule: cached ones are part of the prompt's, reasoning of the reply's.
+    """Return tokens by this form's rule: cached ones are part of the prompt's, reasoning of the reply's.
 
     Some servers leave reasoning out of ``completion_tokens`` and count it in ``total_tokens``
     alone; what the total has beyond both parts is reasoning.
     """
-    counts = _map(data)
-    if any(counts.get(name) and not _count(counts[name]) for name in _COUNTS):
+    counts = _as_map(data)
+    if any(counts.get(name) and not _as_count(counts[name]) for name in _COUNTS):
         return TokenUsage()  # half a count would pass for a price
-    read, written = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
-    beyond = max(_count(counts.get("total_tokens")) - read - written, 0)
-    details = _map(counts.get("completion_tokens_details"))
-    cached = _map(counts.get("prompt_tokens_details")).get("cached_tokens")
+    read, written = (
+        _as_count(counts.get("prompt_tokens")),
+        _as_count(counts.get("completion_tokens")),
+    )
+    beyond = max(_as_count(counts.get("total_tokens")) - read - written, 0)
+    details = _as_map(counts.get("completion_tokens_details"))
+    cached = _as_map(counts.get("prompt_tokens_details")).get("cached_tokens")
     if cached is None:
         cached = counts.get("prompt_cache_hit_tokens")
     output = written + beyond
     return TokenUsage(
         input=read,
         output=output,
-        cached_input=min(_count(cached), read),
-        reasoning=min(max(_count(details.get("reasoning_tokens")), beyond), output),
+        cached_input=min(_as_count(cached), read),
+        reasoning=min(max(_as_count(details.get("reasoning_tokens")), beyond), output),
     )
 
 
-def _fault_in(data: Mapping[str, JSON], fault: JSON, account: Account) -> ProviderError:
+def _reported_error(data: Mapping[str, JSON], fault: JSON, account: Account) -> ProviderError:
     counted = data.get("usage") is not None
     error: ProviderError
     if fault:
-        error = body_fault({"error": fault}, account=account, cut=not counted)
+        error = body_error({"error": fault}, account=account, cut=not counted)
     else:
         error = Unavailable(f"{account.host} sent a reply without a choice", cut=not counted)
     error.usage = usage_of(data["usage"]) if counted else None
@@ -144,32 +147,32 @@ def _stop(reason: JSON, calls: tuple[ToolCall, ...]) -> StopReason:
     return "tool_calls" if calls and stop == "stop" else stop
 
 
-def _texts(message: Mapping[str, JSON]) -> tuple[str, str]:
-    """The reply's text and the reasoning that came apart; the text may come in parts."""
+def _text_and_reasoning(message: Mapping[str, JSON]) -> tuple[str, str]:
+    """Return the reply's text and the reasoning that came apart; the text may come in parts."""
     content = message.get("content")
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     if not isinstance(content, list):
-        return _text(content), _text(reasoning)
-    parts = [_map(part) for part in content]
-    text = "".join(_text(part.get("text")) for part in parts if part.get("type") != "thinking")
+        return _as_text(content), _as_text(reasoning)
+    parts = [_as_map(part) for part in content]
+    text = "".join(_as_text(part.get("text")) for part in parts if part.get("type") != "thinking")
     inner = [part.get("thinking") for part in parts if part.get("type") == "thinking"]
-    return text, _text(reasoning) or "".join(_thought(each) for each in inner)
+    return text, _as_text(reasoning) or "".join(_thought(each) for each in inner)
 
 
 def _thought(part: JSON) -> str:
     if isinstance(part, list):
-        return "".join(_text(_map(each).get("text")) for each in part)
-    return _text(part)
+        return "".join(_as_text(_as_map(each).get("text")) for each in part)
+    return _as_text(part)
 
 
 def _calls(given: JSON, request: Request) -> Iterator[ToolCall]:
     seen: set[str] = set()
     for number, call in enumerate(given if isinstance(given, list) else []):
-        function = _map(_map(call).get("function"))
-        name = _text(function.get("name"))
+        function = _as_map(_as_map(call).get("function"))
+        name = _as_text(function.get("name"))
         if not name:
             continue
-        known = _text(call.get("id"))
+        known = _as_text(call.get("id"))
         made = f"call-{request.labels.visit}-{request.labels.call}-{number}"
         identity = known if known and known not in seen else made
         seen.add(identity)
@@ -177,33 +180,33 @@ def _calls(given: JSON, request: Request) -> Iterator[ToolCall]:
 
 
 def _arguments(given: JSON) -> str:
-    """The text as the model wrote it; some servers read it already; nothing at all means none."""
+    """Return the text as the model wrote it; some servers read it already; nothing at all means none."""
     if isinstance(given, str):
         return given if given.strip() else "{}"
     return "{}" if given is None else json.dumps(given, ensure_ascii=False)
 
 
 def _fingerprint(data: Mapping[str, JSON]) -> str | None:
-    """The serving configuration, and who served where a broker says it."""
-    parts = [_text(data.get("system_fingerprint")), _text(data.get("provider"))]
+    """Return the serving configuration, and who served where a broker says it."""
+    parts = [_as_text(data.get("system_fingerprint")), _as_text(data.get("provider"))]
     return " ".join(part for part in parts if part) or None
 
 
 def _logprobs(given: JSON) -> list[dict[str, JSON]] | None:
-    tokens = _map(given).get("content")
+    tokens = _as_map(given).get("content")
     if not isinstance(tokens, list):
         return None
-    return [entry for token in tokens if (entry := _logprob(_map(token)))]
+    return [entry for token in tokens if (entry := _logprob(_as_map(token)))]
 
 
 def _logprob(token: Mapping[str, JSON]) -> dict[str, JSON] | None:
     value = token.get("logprob")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
-    entry: dict[str, JSON] = {"token": _text(token.get("token")), "logprob": float(value)}
+    entry: dict[str, JSON] = {"token": _as_text(token.get("token")), "logprob": float(value)}
     best = token.get("top_logprobs")
     if isinstance(best, list) and best:
-        entry["top"] = [each for one in best if (each := _logprob(_map(one)))]
+        entry["top"] = [each for one in best if (each := _logprob(_as_map(one)))]
     return entry
 
 
@@ -218,18 +221,18 @@ def _notes(choice: Mapping[str, JSON], usage: TokenUsage, text: str) -> Iterator
 
 
 def _first(choices: JSON) -> Mapping[str, JSON]:
-    return _map(choices[0]) if isinstance(choices, list) and choices else {}
+    return _as_map(choices[0]) if isinstance(choices, list) and choices else {}
 
 
-def _map(value: JSON) -> Mapping[str, JSON]:
+def _as_map(value: JSON) -> Mapping[str, JSON]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: JSON) -> str:
+def _as_text(value: JSON) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _count(value: JSON) -> int:
-    """A count of tokens; what is none, or can be none, counts as nothing."""
+def _as_count(value: JSON) -> int:
+    """Return a count of tokens; what is none, or can be none, counts as nothing."""
     whole = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if whole and 0 <= value <= MOST_TOKENS else 0

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Mapping
 from orglab.providers.base import JSON, Unavailable
 from orglab.providers.hosted.account import Account
 
-__all__ = ["joined"]
+__all__ = ["join_stream"]
 
 
-async def joined(lines: AsyncIterator[str], account: Account) -> dict[str, JSON]:
-    """The body of a whole reply, from the lines of server-sent events.
+async def join_stream(lines: AsyncIterator[str], account: Account) -> dict[str, JSON]:
+    """Return the body of a whole reply, from the lines of server-sent events.
 
     Pieces of one tool call are joined by their index; the usage comes in a chunk of its own. A
     stream that ends without ``[DONE]`` and without a reason to stop is not whole.
@@ -28,13 +28,13 @@ async def joined(lines: AsyncIterator[str], account: Account) -> dict[str, JSON]
         if data == "[DONE]":
             reply.done = True
             break
-        reply.take(_read(data, account))
+        reply.take(_parse_piece(data, account))
     if not reply.whole:
         raise Unavailable(f"{account.host} broke off inside the reply", cut=True)
     return reply.body()
 
 
-def _read(data: str, account: Account) -> Mapping[str, JSON]:
+def _parse_piece(data: str, account: Account) -> Mapping[str, JSON]:
     data = account.hide(data) if account.key and account.key in data else data
     try:
         piece = json.loads(data)
@@ -57,20 +57,20 @@ class _Joining:
 
     @property
     def whole(self) -> bool:
-        """Whether the end was seen, or an error that ends it."""
+        """Return whether the end was seen, or an error that ends it."""
         return self.done or self.finish is not None or bool(self.outer.get("error"))
 
     def take(self, piece: Mapping[str, JSON]) -> None:
-        """Adds a piece; a field outside the choices counts as it was last said."""
-        said = {name: value for name, value in piece.items() if name != "choices" and value}
-        self.outer |= said
+        """Add a piece; a field outside the choices counts as it was last fields."""
+        fields = {name: value for name, value in piece.items() if name != "choices" and value}
+        self.outer |= fields
         choices = piece.get("choices")
         for choice in choices if isinstance(choices, list) else []:
             if isinstance(choice, dict) and choice.get("index", 0) == 0:
                 self._choose(choice)
 
     def body(self) -> dict[str, JSON]:
-        """The reply as a whole."""
+        """Return the reply as a whole."""
         message: dict[str, JSON] = {name: "".join(parts) for name, parts in self.texts.items()}
         if self.calls:
             message["tool_calls"] = [_call(call) for _, call in sorted(self.calls.items())]
@@ -106,7 +106,7 @@ class _Joining:
 
 
 def _call(parts: Mapping[str, list[str]]) -> dict[str, JSON]:
-    """One call; its id and name come once, its arguments in pieces."""
+    """Return one call; its id and name come once, its arguments in pieces."""
     function = {
         "name": next(iter(parts.get("name", ())), ""),
         "arguments": "".join(parts.get("arguments", ())),

@@ -39,7 +39,7 @@ _KEYWORDS: Final = frozenset(
 
 
 def strict_allows(schema: Mapping[str, JSON]) -> bool:
-    """Whether ``schema`` is of the strict kind: closed objects, every field required, no logic.
+    """Return whether ``schema`` is of the strict kind: closed objects, every field required, no logic.
 
     The outermost value must be an object that is no choice. A server may refuse still more.
     """

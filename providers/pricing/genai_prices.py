@@ -47,7 +47,7 @@ _KEYS: Final[Mapping[str, str]] = {
 class DatedPrice:
     """US dollars per million tokens; None = unknown.
 
-    Where a price depends on the length of the prompt, the fields hold the dearest one.
+    Where a price depends on the length of the prompt, the fields hold the highest one.
 
     Attributes:
         input: Of tokens read and not cached.
@@ -69,13 +69,13 @@ class DatedPrice:
     steps: tuple[tuple[int, DatedPrice], ...] = ()
 
     def at(self, tokens: int) -> DatedPrice:
-        """The price of a call whose prompt has ``tokens`` tokens, or as many at most.
+        """Return the price of a call whose prompt has ``tokens`` tokens, or as many at most.
 
-        Prices that depend on the prompt's length rise with it; should one fall, the dearer one
+        Prices that depend on the prompt's length rise with it; should one fall, the higher one
         before it holds on.
         """
         begun = [price for start, price in self.steps if start == 0 or tokens > start]
-        return _dearest(begun) if begun else self
+        return _most_expensive(begun) if begun else self
 
 
 def default_price(
@@ -86,7 +86,7 @@ def default_price(
     params: Mapping[str, JSON] | None = None,
     on: date | None = None,
 ) -> DatedPrice | None:
-    """The published price of a model, or None where it is unknown.
+    """Return the published price of a model, or None where it is unknown.
 
     Args:
         provider: The provider's registered name.
@@ -119,7 +119,7 @@ def _address(url: str) -> str:
 
 
 def _serves(vendor: Vendor, address: str) -> bool:
-    """Whether the address is the vendor's, and does not merely begin like it."""
+    """Return whether the address is the vendor's, and does not merely begin like it."""
     found = re.match(vendor.api_pattern, address)
     rest = address[found.end() :] if found else "no"
     return rest[:1] in ("", "/") or (found is not None and found.group().endswith("/"))
@@ -135,7 +135,7 @@ def _vendors() -> list[Vendor]:
 
 @cache
 def _source() -> tuple[str, date | None]:
-    """The package with its version, and the newest change at the gateway it follows daily."""
+    """Return the package with its version, and the newest change at the gateway it follows daily."""
     gateways = [vendor for vendor in _vendors() if vendor.id == "openrouter"]
     days = [day for vendor in gateways for model in vendor.models for day in _days(model)]
     return f"genai-prices {version('genai-prices')}", max(days, default=None)
@@ -150,13 +150,13 @@ def _days(model: ModelInfo) -> Iterator[date]:
 
 def _dated(model: ModelInfo, on: date) -> DatedPrice | None:
     parts = [_stepped(price) for price in _in_force(model, on)]
-    price = _dearest(parts) if parts else None
+    price = _most_expensive(parts) if parts else None
     # A price of nothing stands for offers that are limited, or for prices nobody has looked up.
     return price if price is not None and (price.input or price.output) else None
 
 
 def _in_force(model: ModelInfo, on: date) -> list[ModelPrice]:
-    """The last price that has begun, and those of certain hours: a call may fall in any of them."""
+    """Return the last price that has begun, and those of certain hours: a call may fall in any of them."""
     if not isinstance(model.prices, list):
         return [model.prices]
     begun, hourly = list[Any](), list[Any]()
@@ -170,13 +170,13 @@ def _in_force(model: ModelInfo, on: date) -> list[ModelPrice]:
 
 
 def _stepped(price: ModelPrice) -> DatedPrice:
-    """A price with its steps, if it has any."""
+    """Return a price with its steps, if it has any."""
     values = {name: getattr(price, key) for name, key in _KEYS.items()}
     starts = sorted({tier.start for value in values.values() for tier in _tiers(value)})
     if not starts:
         return _flat(values, 0)
     steps = tuple((start, _flat(values, start)) for start in (0, *starts))
-    return _dearest([step for _, step in steps], steps)
+    return _most_expensive([step for _, step in steps], steps)
 
 
 def _tiers(value: object) -> Sequence[Any]:
@@ -197,17 +197,17 @@ def _flat(values: Mapping[str, object], start: int) -> DatedPrice:
 
 
 def _from(value: Any, start: int) -> float | None:  # noqa: ANN401 - a number or tiers of them
-    """The price that holds for prompts longer than ``start``."""
+    """Return the price that holds for prompts longer than ``start``."""
     if value is None or isinstance(value, Decimal):
         return None if value is None else float(value)
     begun = [tier.price for tier in value.tiers if tier.start <= start] if start else []
     return float(begun[-1] if begun else value.base)
 
 
-def _dearest(
+def _most_expensive(
     prices: Sequence[DatedPrice], steps: tuple[tuple[int, DatedPrice], ...] = ()
 ) -> DatedPrice:
-    """The most of each part; a part that one of them lacks is unknown."""
+    """Return the most of each part; a part that one of them lacks is unknown."""
     first = prices[0]
     if len(prices) == 1:
         return first

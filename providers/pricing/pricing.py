@@ -7,14 +7,14 @@ from typing import Protocol
 from orglab.providers.base import Request, TokenUsage
 from orglab.providers.pricing.genai_prices import DatedPrice
 
-__all__ = ["Price", "cost", "most_cost", "most_tokens"]
+__all__ = ["TokenPrice", "cost", "most_cost", "most_tokens"]
 
 _MILLION = 1_000_000
 TEMPLATE_TOKENS = 64
 """Tokens that a server's template may add to a message, a tool or a schema: an ample guess."""
 
 
-class Price(Protocol):
+class TokenPrice(Protocol):
     """US dollars per million tokens; None = unknown."""
 
     @property
@@ -30,8 +30,8 @@ class Price(Protocol):
         """Of tokens read from the provider's cache."""
 
 
-def cost(usage: TokenUsage, price: Price | None) -> float | None:
-    """US dollars of one call; None where a price that matters is unknown, never 0 in its place.
+def cost(usage: TokenUsage, price: TokenPrice | None) -> float | None:
+    """Return US dollars of one call; None where a price that matters is unknown, never 0 in its place.
 
     Tokens read from a cache or written to it are part of ``usage.input`` and are paid at their own
     price alone. Reasoning is part of ``usage.output`` and is not added again. A price of tokens
@@ -57,7 +57,7 @@ def cost(usage: TokenUsage, price: Price | None) -> float | None:
 
 
 def most_tokens(request: Request) -> int:
-    """An upper bound of the tokens that a request is read as, known before it is sent.
+    """Return an upper bound of the tokens that a request is read as, known before it is sent.
 
     No tokenizer writes more tokens than its text has bytes of UTF-8; templates add a few a message.
     """
@@ -75,8 +75,8 @@ def most_tokens(request: Request) -> int:
     return bytes_sent + TEMPLATE_TOKENS * (parts + 1)
 
 
-def most_cost(request: Request, price: Price | None, most_output: int | None) -> float | None:
-    """The most that one sending of a request can cost in US dollars; None where that is unknown.
+def most_cost(request: Request, price: TokenPrice | None, most_output: int | None) -> float | None:
+    """Return the most that one sending of a request can cost in US dollars; None where that is unknown.
 
     Args:
         request: The request.
@@ -89,16 +89,16 @@ def most_cost(request: Request, price: Price | None, most_output: int | None) ->
     price = _at(price, read)
     if price.input is None or price.output is None:
         return None
-    dearest = max(price.input, price.cached_input or 0.0, _cache_write(price) or 0.0)
-    return (read * dearest + most_output * price.output) / _MILLION
+    input_price = max(price.input, price.cached_input or 0.0, _cache_write(price) or 0.0)
+    return (read * input_price + most_output * price.output) / _MILLION
 
 
-def _cache_write(price: Price) -> float | None:
+def _cache_write(price: TokenPrice) -> float | None:
     """Of tokens written to a cache; a price may have no such field."""
     dollars: float | None = getattr(price, "cache_write", None)
     return dollars
 
 
-def _at(price: Price, tokens: int) -> Price:
-    """A price for prompts of so many tokens, where it depends on their length."""
+def _at(price: TokenPrice, tokens: int) -> TokenPrice:
+    """Return a price for prompts of so many tokens, where it depends on their length."""
     return price.at(tokens) if isinstance(price, DatedPrice) else price

@@ -10,18 +10,18 @@ _CHARACTERS = 4
 
 
 def text_tokens(text: str) -> int:
-    """Tokens of ``text``: its characters by four, rounded up."""
+    """Return tokens of ``text``: its characters by four, rounded up."""
     return -(-len(text) // _CHARACTERS)
 
 
 def text_of_tokens(begin: str, tokens: int) -> str:
-    """A text of about so many tokens that begins like this, for imagined replies."""
+    """Return a text of about so many tokens that begins like this, for dry-run replies."""
     filler = " and on "
     return begin + filler * ((tokens * _CHARACTERS - len(begin)) // len(filler))
 
 
 def prompt_tokens(request: Request) -> int:
-    """Tokens of a request: the characters of its messages and their tool calls by four."""
+    """Return tokens of a request: the characters of its messages and their tool calls by four."""
     size = 0
     for message in request.messages:
         size += len(message.content)

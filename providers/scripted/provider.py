@@ -22,9 +22,9 @@ from orglab.providers.base import (
     TokenUsage,
     ToolCall,
 )
-from orglab.providers.options import known_only
+from orglab.providers.options import known_options
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_tokens
-from orglab.providers.scripted.script import Line, line_of
+from orglab.providers.scripted.script import ScriptLine, parse_line
 from orglab.providers.structured_output.json_lines import read_jsonl
 from orglab.providers.structured_output.strict_json import spaced
 
@@ -66,7 +66,7 @@ class ScriptedProvider(Provider):
         Raises:
             ValueError: A line is wrong; the text names its number.
         """
-        return cls(_Lines([line_of(line, f"line {n}") for n, line in enumerate(lines, 1)]))
+        return cls(_Lines([parse_line(line, f"line {n}") for n, line in enumerate(lines, 1)]))
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> ScriptedProvider:  # noqa: ARG003 - the port's
@@ -75,18 +75,18 @@ class ScriptedProvider(Provider):
         Raises:
             ValueError: The file is not named, cannot be read, or a line is wrong.
         """
-        given = known_only(options, {"file"}, "a scripted model")
+        given = known_options(options, {"file"}, "a scripted model")
         if "file" not in given:
             raise ValueError("a scripted model needs `file:`, a JSONL file of {role, reply}")
         path = Path(str(given["file"]))
         try:
-            read = [line_of(value, f"{path.name}, line {n}") for n, value in read_jsonl(path)]
+            read = [parse_line(value, f"{path.name}, line {n}") for n, value in read_jsonl(path)]
         except OSError as fault:
             raise ValueError(f"the script {path.name} cannot be read: {fault.strerror}") from None
         return cls(_Lines(read))
 
     async def complete(self, request: Request) -> Completion:
-        """The reply that the script holds for this call.
+        """Return the reply that the script holds for this call.
 
         Raises:
             NoScriptedReply: It holds none.
@@ -132,11 +132,11 @@ def _tool_calls(reply: JSON) -> tuple[ToolCall, ...]:
 class _Lines:
     """The script of a list of lines: the first fitting one not yet used by this copy."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
-        self._by_unit: dict[str | None, list[tuple[int, Line]]] = {}
+    def __init__(self, lines: Sequence[ScriptLine]) -> None:
+        self._by_unit: dict[str | None, list[tuple[int, ScriptLine]]] = {}
         for place, line in enumerate(lines):
             self._by_unit.setdefault(line.unit, []).append((place, line))
-        self._fitting: dict[tuple[str, str, str], list[Line]] = {}
+        self._fitting: dict[tuple[str, str, str], list[ScriptLine]] = {}
 
     def __call__(self, request: Request) -> Completion:
         labels = request.labels
@@ -150,8 +150,8 @@ class _Lines:
             )
         return line.completion(request)
 
-    def _for(self, labels: Labels) -> list[Line]:
-        """The lines that fit a copy in a unit, kept a while: they depend on nothing else."""
+    def _for(self, labels: Labels) -> list[ScriptLine]:
+        """Return the lines that fit a copy in a unit, kept a while: they depend on nothing else."""
         key = (labels.unit, labels.role, labels.copy)
         if key not in self._fitting:
             if len(self._fitting) >= _KEPT:
@@ -162,7 +162,7 @@ class _Lines:
         return self._fitting[key]
 
 
-def _take(left: list[Line], visit: int) -> Line | None:
+def _take(left: list[ScriptLine], visit: int) -> ScriptLine | None:
     for place, line in enumerate(left):
         if line.visit is None or line.visit == visit:
             return left.pop(place)

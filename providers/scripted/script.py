@@ -21,13 +21,13 @@ from orglab.providers.base import (
     ToolCall,
     Unavailable,
 )
-from orglab.providers.options import known_only, nearest
+from orglab.providers.options import known_options, suggestion
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_tokens
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["Line", "line_of"]
+__all__ = ["ScriptLine", "parse_line"]
 
-_FAULTS: dict[str, type[ProviderError]] = {
+_ERRORS: dict[str, type[ProviderError]] = {
     fault.kind: fault
     for fault in (
         AuthenticationFailed,
@@ -44,7 +44,7 @@ _KEYS = frozenset({"unit", "role", "visit", "reasoning", "stop", "usage", *_ANSW
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class ScriptLine:
     """One line of a script.
 
     Attributes:
@@ -72,17 +72,17 @@ class Line:
     error: tuple[str, str] | None = None
 
     def fits(self, unit: str, role: str, copy: str) -> bool:
-        """Whether the line is for a copy of a role in a unit."""
+        """Return whether the line is for a copy of a role in a unit."""
         return self.unit in (None, unit) and self.role in (role, copy)
 
     def completion(self, request: Request) -> Completion:
-        """The line as a reply to ``request``.
+        """Return the line as a reply to ``request``.
 
         Raises:
             ProviderError: The line plants a fault.
         """
         if self.error is not None:
-            raise _FAULTS[self.error[0]](self.error[1])
+            raise _ERRORS[self.error[0]](self.error[1])
         calls = tuple(
             ToolCall(id=f"call_{request.labels.call}_{n}", name=name, arguments=arguments)
             for n, (name, arguments) in enumerate(self.tool_calls)
@@ -107,34 +107,34 @@ class Line:
         )
 
 
-def line_of(value: JSON, place: str) -> Line:
-    """A line from its plain data.
+def parse_line(value: JSON, place: str) -> ScriptLine:
+    """Return a line from its plain data.
 
     Raises:
         ValueError: It is wrong; the text begins with ``place``.
     """
     if not isinstance(value, Mapping):
         raise ValueError(f"{place}: a line of a script is an object with `role` and `reply`")
-    given = known_only(value, _KEYS, place)
+    given = known_options(value, _KEYS, place)
     answers = [name for name in _ANSWERS if name in value]
     if len(answers) != 1:
         raise ValueError(f"{place}: exactly one of `reply`, `tool_calls`, `error` was expected")
     unit = given.get("unit")
-    return Line(
+    return ScriptLine(
         place=place,
         unit=None if unit is None else str(unit),
-        role=_text(given, "role", place, required=True),
+        role=_text_field(given, "role", place, required=True),
         visit=_whole(given, "visit", place),
-        text=_reply(value["reply"]) if answers == ["reply"] else "",
+        text=_reply_text(value["reply"]) if answers == ["reply"] else "",
         tool_calls=_calls(given.get("tool_calls", []), place),
-        reasoning=_text(given, "reasoning", place),
+        reasoning=_text_field(given, "reasoning", place),
         stop=_stop(given, place, "tool_calls" if answers == ["tool_calls"] else "stop"),
         usage=_usage(given.get("usage"), place),
         error=_error(given.get("error"), place),
     )
 
 
-def _text(given: Mapping[str, JSON], name: str, place: str, *, required: bool = False) -> str:
+def _text_field(given: Mapping[str, JSON], name: str, place: str, *, required: bool = False) -> str:
     value = given.get(name, None if required else "")
     if not isinstance(value, str) or (required and not value):
         raise ValueError(f"{place}: `{name}` must be a text")
@@ -148,7 +148,7 @@ def _whole(given: Mapping[str, JSON], name: str, place: str) -> int | None:
     return value
 
 
-def _reply(value: JSON) -> str:
+def _reply_text(value: JSON) -> str:
     return value if isinstance(value, str) else spaced(value)
 
 
@@ -165,10 +165,10 @@ def _calls(value: JSON, place: str) -> tuple[tuple[str, str], ...]:
         raise wrong
     calls = []
     for each in value:
-        given = known_only(each, {"name", "arguments"}, f"{place}, tool_calls")
+        given = known_options(each, {"name", "arguments"}, f"{place}, tool_calls")
         if not isinstance(given.get("name"), str):
             raise wrong
-        calls.append((given["name"], _reply(given.get("arguments", {}))))
+        calls.append((given["name"], _reply_text(given.get("arguments", {}))))
     return tuple(calls)
 
 
@@ -177,7 +177,7 @@ def _usage(value: JSON, place: str) -> tuple[int, int] | None:
         return None
     if not isinstance(value, Mapping):
         raise ValueError(f"{place}: `usage` must be {{input, output}}, in tokens")
-    given = known_only(value, {"input", "output"}, f"{place}, usage")
+    given = known_options(value, {"input", "output"}, f"{place}, usage")
     tokens = (given.get("input", 0), given.get("output", 0))
     if not all(type(each) is int and each >= 0 for each in tokens):
         raise ValueError(f"{place}: tokens must be whole numbers from 0")
@@ -189,11 +189,11 @@ def _error(value: JSON, place: str) -> tuple[str, str] | None:
         return None
     if not isinstance(value, Mapping):
         raise ValueError(f"{place}: `error` must be {{kind, message}}")
-    given = known_only(value, {"kind", "message"}, f"{place}, error")
+    given = known_options(value, {"kind", "message"}, f"{place}, error")
     kind = str(given.get("kind"))
-    if kind not in _FAULTS:
-        allowed = ", ".join(sorted(_FAULTS))
+    if kind not in _ERRORS:
+        allowed = ", ".join(sorted(_ERRORS))
         raise ValueError(
-            f"{place}: no such fault {kind!r}{nearest(kind, _FAULTS)} Kinds: {allowed}"
+            f"{place}: no such fault {kind!r}{suggestion(kind, _ERRORS)} Kinds: {allowed}"
         )
     return kind, str(given.get("message", "planted by the script"))

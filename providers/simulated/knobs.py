@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from orglab.providers.base import JSON
-from orglab.providers.options import known_only
+from orglab.providers.options import known_options
 from orglab.providers.simulated.vocabulary import HEDGES
 
 __all__ = ["ACTIONS", "changed", "checked"]
@@ -24,7 +24,7 @@ def checked(written: Mapping[str, JSON]) -> dict[str, JSON]:
     Raises:
         ValueError: One is not; the text names it.
     """
-    knobs = known_only(written, _KNOBS, "profile")
+    knobs = known_options(written, _KNOBS, "profile")
     return {name: _KNOBS[name](f"profile.{name}", value) for name, value in knobs.items()}
 
 
@@ -51,7 +51,7 @@ def _group(**knobs: _Check) -> _Check:
     def check(place: str, value: JSON) -> JSON:
         if not isinstance(value, Mapping):
             raise ValueError(f"{place} must be a mapping of {', '.join(knobs)}")
-        known = known_only(value, knobs, place)
+        known = known_options(value, knobs, place)
         return {name: knobs[name](f"{place}.{name}", each) for name, each in known.items()}
 
     return check

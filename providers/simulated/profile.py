@@ -10,7 +10,7 @@ from importlib.resources import files
 import yaml
 
 from orglab.providers.base import JSON
-from orglab.providers.options import nearest
+from orglab.providers.options import suggestion
 from orglab.providers.simulated.knobs import changed, checked
 
 __all__ = [
@@ -211,7 +211,7 @@ def _shipped(name: str) -> Mapping[str, JSON]:
     names = profile_names()
     if name not in names:
         raise ValueError(
-            f"there is no profile {name!r}{nearest(str(name), names)} Shipped: {', '.join(names)}"
+            f"there is no profile {name!r}{suggestion(str(name), names)} Shipped: {', '.join(names)}"
         )
     own = _read(f"{name}.yaml")
     base = own.pop("base", None)

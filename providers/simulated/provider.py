@@ -20,7 +20,7 @@ from orglab.providers.base import (
     TokenUsage,
     ToolCall,
 )
-from orglab.providers.options import known_only
+from orglab.providers.options import known_options
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_tokens
 from orglab.providers.simulated.claims import ClaimHints
 from orglab.providers.simulated.evidence import ReportHints
@@ -68,7 +68,7 @@ class SimulatedProvider(Provider):
         Raises:
             ValueError: There is no such option, profile or knob.
         """
-        given = known_only(options, {"profile"}, "a simulated model")
+        given = known_options(options, {"profile"}, "a simulated model")
         if options.get("profile", "") is None:
             raise ValueError(
                 'profile: null is nothing in YAML; write `profile: "null"` for the profile of that name, '

@@ -15,7 +15,7 @@ from orglab.providers.base import JSON
 from orglab.providers.simulated.invent_text import fitted_text
 from orglab.providers.simulated.prose import Prose
 from orglab.providers.simulated.random_stream import Draws
-from orglab.providers.structured_output.schema_merge import both, local
+from orglab.providers.structured_output.schema_merge import merge_schemas, resolve_reference
 from orglab.providers.structured_output.strict_json import same
 from orglab.providers.structured_output.validation import checker_for
 
@@ -125,7 +125,7 @@ class Inventor:
         flat = dict(schema)
         for turn in range(_DEEPEST):
             if "$ref" in flat:
-                found = local(flat.pop("$ref"), self._root)
+                found = resolve_reference(flat.pop("$ref"), self._root)
             elif flat.get("allOf"):
                 first, *rest = flat.pop("allOf")
                 found = first
@@ -140,7 +140,7 @@ class Inventor:
                 return flat
             if found is False:
                 raise CannotInventError("a branch of the schema allows nothing")
-            flat = both(flat, found) if isinstance(found, dict) else flat
+            flat = merge_schemas(flat, found) if isinstance(found, dict) else flat
         raise CannotInventError("the schema never ends: it refers to itself")
 
     def _branch(self, branches: list[JSON], depth: int) -> JSON:
@@ -153,7 +153,7 @@ class Inventor:
         if not self._draws.chance(0.5):
             return other
         if isinstance(asked, dict) and isinstance(then, dict):
-            return both(asked, then)
+            return merge_schemas(asked, then)
         return then if isinstance(then, dict) else asked
 
     def _type(self, schema: Mapping[str, JSON], name: str) -> str:

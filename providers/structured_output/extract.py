@@ -14,7 +14,7 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.relaxed_json import GAP, relaxed_value
 from orglab.providers.structured_output.strict_json import JSONError, value_at
 
-__all__ = ["Found", "find_values", "value_spans"]
+__all__ = ["FoundValue", "find_values", "value_spans"]
 
 _MARK = re.compile(r"`{3,}|~{3,}|[{\[]")
 _BRACKET = re.compile(r"[{\[]")
@@ -39,7 +39,7 @@ _HEADER = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class FoundValue:
     """Something in a text that is JSON, or was meant to be.
 
     Attributes:
@@ -67,8 +67,8 @@ class Found:
 
 def find_values(
     text: str, fits: Callable[[JSON], bool], *, objects: bool, arrays: bool, close: bool
-) -> list[Found]:
-    """Every JSON value in ``text``, in order; of values inside values only the outermost.
+) -> list[FoundValue]:
+    """Return every JSON value in ``text``, in order; of values inside values only the outermost.
 
     Args:
         text: The reply, reasoning set aside.
@@ -84,7 +84,7 @@ def find_values(
 
 
 def value_spans(text: str) -> list[tuple[int, int]]:
-    """Where the first strict JSON objects and lists of ``text`` stand, up to a limit."""
+    """Return where the first strict JSON objects and lists of ``text`` stand, up to a limit."""
     spans: list[tuple[int, int]] = []
     at = 0
     for _ in range(_MOST):
@@ -104,13 +104,13 @@ def _next_bracket(text: str, at: int) -> int:
     return mark.start() if mark else -1
 
 
-def _invented(found: Found) -> Found:
-    return Found(start=found.start, end=found.end, value=found.value, fault=found.fault,
+def _invented(found: FoundValue) -> FoundValue:
+    return FoundValue(start=found.start, end=found.end, value=found.value, fault=found.fault,
                  fenced=found.fenced, closed=found.closed, invented=True)  # fmt: skip
 
 
-def _others_turn(text: str, found: list[Found]) -> int:
-    """Where the model began to write someone else's turn; past the end where it did not."""
+def _others_turn(text: str, found: list[FoundValue]) -> int:
+    """Return where the model began to write someone else's turn; past the end where it did not."""
     for header in _HEADER.finditer(text):
         own = (header["name"] or "").lower() in {"assistant", "ai"}
         if own and not text[: header.start()].strip():
@@ -135,18 +135,18 @@ class _Scan:
         self.fence = ""
         self.tries = 0
 
-    def values(self) -> Iterator[Found]:
-        """Reads on to the end, or until there are too many brackets to tell anything."""
+    def values(self) -> Iterator[FoundValue]:
+        """Read on to the end, or until there are too many brackets to tell anything."""
         while mark := _MARK.search(self.text, self.at):
             if self.tries > _MOST:
                 fault = JSONError("there are too many brackets to tell which are the reply")
-                yield Found(start=mark.start(), end=len(self.text), fault=fault)
+                yield FoundValue(start=mark.start(), end=len(self.text), fault=fault)
                 return
             found = self.step(mark)
             if found is not None:
                 yield found
 
-    def step(self, mark: re.Match[str]) -> Found | None:
+    def step(self, mark: re.Match[str]) -> FoundValue | None:
         self.at = mark.end()
         if mark.group()[0] in "`~":
             self.turn_fence(mark.group())
@@ -156,7 +156,7 @@ class _Scan:
         return self.list_at(mark.start())
 
     def turn_fence(self, marker: str) -> None:
-        """Opens or closes a fence; a block in another language is passed over whole."""
+        """Open or closes a fence; a block in another language is passed over whole."""
         if (
             self.fence
             and marker.startswith(self.fence)
@@ -175,14 +175,14 @@ class _Scan:
         self.fence = ""
 
     def begins(self, mark: re.Match[str]) -> bool:
-        """Whether what follows the brace looks like an object, not like a brace in a sentence."""
+        """Return whether what follows the brace looks like an object, not like a brace in a sentence."""
         gap = GAP.match(self.text, mark.end())
         after = gap.end() if gap else mark.end()
         sign = self.text[after : after + 1]
         self.tries += sign == "/"  # a comment never closed: looking for its end costs
         return not sign or sign in _OPENING or bool(_BARE_KEY.match(self.text, after))
 
-    def bracket(self, start: int) -> Found | None:
+    def bracket(self, start: int) -> FoundValue | None:
         found = self.read(start)
         gap = GAP.match(self.text, start + 1)
         if found.fault is not None and gap and _BARE_KEY.match(self.text, gap.end()):
@@ -190,8 +190,8 @@ class _Scan:
         self.at = found.end
         return found
 
-    def list_at(self, start: int) -> Found | None:
-        """A list, where lists are looked for; else the scan goes on inside it."""
+    def list_at(self, start: int) -> FoundValue | None:
+        """Return a list, where lists are looked for; else the scan goes on inside it."""
         gap = GAP.match(self.text, start + 1)
         sign = self.text[gap.end() : gap.end() + 1] if gap else ""
         likely = bool(sign) and sign in ('{["' if self.arrays else "{")
@@ -204,10 +204,10 @@ class _Scan:
         self.tries += likely
         if likely and _extent(self.text, start) is None:
             fault = JSONError("a list is not closed")
-            return Found(start=start, end=start, fault=fault, closed=False)
+            return FoundValue(start=start, end=start, fault=fault, closed=False)
         return None
 
-    def read(self, start: int) -> Found:
+    def read(self, start: int) -> FoundValue:
         self.tries += 1
         fenced = bool(self.fence)
         try:
@@ -216,13 +216,15 @@ class _Scan:
             return self.read_relaxed(start, fault, fenced)
         stray = bool(_CLOSERS.match(self.text, end)) and start == self.first()
         notes = ("a bracket too many was left out",) if stray else ()
-        return Found(start=start, end=end, value=value, fenced=fenced, repaired=stray, notes=notes)
+        return FoundValue(
+            start=start, end=end, value=value, fenced=fenced, repaired=stray, notes=notes
+        )
 
     def first(self) -> int:
-        """Where the text's first bracket stands: a stray closer after it belongs to no list."""
+        """Return where the text's first bracket stands: a stray closer after it belongs to no list."""
         return _next_bracket(self.text, 0)
 
-    def read_relaxed(self, start: int, fault: JSONError, fenced: bool) -> Found:
+    def read_relaxed(self, start: int, fault: JSONError, fenced: bool) -> FoundValue:
         text = self.text.rstrip("`~ \t\r\n") if self.close else self.text
         try:
             value, end, completed = relaxed_value(text, start, close=self.close)
@@ -230,16 +232,18 @@ class _Scan:
             stop = _extent(self.text, start)
             end = len(self.text) if stop is None else stop
             shown = again if type(again) is not JSONError else fault
-            return Found(start=start, end=end, fault=shown, fenced=fenced, closed=stop is not None)
+            return FoundValue(
+                start=start, end=end, fault=shown, fenced=fenced, closed=stop is not None
+            )
         notes = ("brackets missing at the end were added",) if completed else ("not strict JSON",)
-        return Found(
+        return FoundValue(
             start=start, end=end, value=value, repaired=True, fenced=fenced, closed=not completed,
             notes=notes,
         )  # fmt: skip
 
 
 def _extent(text: str, start: int) -> int | None:
-    """Where the bracket at ``start`` is closed; None where it never is."""
+    """Return where the bracket at ``start`` is closed; None where it never is."""
     depth = 0
     for piece in _PIECE.finditer(text, start):
         mark = piece.group()

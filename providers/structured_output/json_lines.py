@@ -28,7 +28,7 @@ class JSONLinesError(ValueError):
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, JSON]]:
-    """The values of a file, one at a time, each with its line number from 1.
+    """Return the values of a file, one at a time, each with its line number from 1.
 
     Lines end at a line feed and nowhere else, so a text may hold any other separator. Blank lines
     are passed over, a byte order mark too. Only the line at hand is in memory.

@@ -1,7 +1,7 @@
 """Reading a reply: from a model's text to the one value that it means, or to why there is none.
 
 The rules stand in ``docs/reference/replies.md``. Nothing is invented, completed or clipped: where the text
-allows two readings there is none, and the model can be asked again with ``Reading.message``.
+allows two readings there is none, and the model can be asked to repair it with ``Reading.message``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from orglab.providers.base import JSON, StopReason, TokenUsage
-from orglab.providers.structured_output.extract import Found, find_values, value_spans
-from orglab.providers.structured_output.reasoning import SetAside, set_aside
+from orglab.providers.structured_output.extract import FoundValue, find_values, value_spans
+from orglab.providers.structured_output.reasoning import SplitReply, split_reasoning
 from orglab.providers.structured_output.strict_json import (
     BLANK,
     DuplicateKeyError,
@@ -25,13 +25,13 @@ from orglab.providers.structured_output.strict_json import (
 from orglab.providers.structured_output.tool_arguments import Arguments, read_arguments
 from orglab.providers.structured_output.validation import SchemaChecker, checker_for
 
-__all__ = ["Arguments", "How", "Objects", "Problem", "Reading", "read_arguments", "read_reply"]
+__all__ = ["Arguments", "How", "Objects", "Reading", "ReplyProblem", "read_arguments", "read_reply"]
 
 How: TypeAlias = Literal["native", "strict", "fenced", "embedded", "repaired", "free"]
 """How the value was found: held to the schema by the provider; the whole text; in a code fence;
 among other text; by a relaxed grammar; as free text."""
 
-Problem: TypeAlias = Literal[
+ReplyProblem: TypeAlias = Literal[
     "no json",
     "malformed",
     "invalid",
@@ -81,7 +81,7 @@ class Reading:
 
     value: JSON = None
     how: How | None = None
-    problem: Problem | None = None
+    problem: ReplyProblem | None = None
     message: str = ""
     objects: Objects = _NONE
     reasoning: str = ""
@@ -89,7 +89,7 @@ class Reading:
     notes: tuple[str, ...] = ()
 
     def record(self) -> dict[str, JSON]:
-        """How it was read, as plain data for the record: the value and the reasoning left out."""
+        """Return how it was read, as plain data for the record: the value and the reasoning left out."""
         kept: dict[str, JSON] = {"how": self.how}
         if self.problem:
             kept |= {"problem": self.problem, "message": self.message}
@@ -110,7 +110,7 @@ def read_reply(
     native: bool = False,
     usage: TokenUsage | None = None,
 ) -> Reading:
-    """Reads a reply against ``schema``; None: free text.
+    """Read a reply against ``schema``; None: free text.
 
     Args:
         text: The reply as the provider gave it.
@@ -122,27 +122,29 @@ def read_reply(
     Raises:
         ValueError: ``schema`` is no JSON Schema; never because of the text.
     """
-    reading = _read(text, schema, stop, native)
+    reading = _dispatch(text, schema, stop, native)
     if reading.message == _CUT_BEFORE and usage is not None and usage.reasoning:
         spent = f"{usage.reasoning} of {usage.output} tokens went to reasoning"
         return replace(reading, message=f"{_CUT_BEFORE} ({spent})")
     return reading
 
 
-def _read(text: str, schema: Mapping[str, JSON] | None, stop: StopReason, native: bool) -> Reading:
+def _dispatch(
+    text: str, schema: Mapping[str, JSON] | None, stop: StopReason, native: bool
+) -> Reading:
     if stop == "refusal":
         return _refused(text)
     if schema is None:
         return _free(text, stop)
     checker = checker_for(schema)
-    whole = _whole(text, checker, "native" if native else "strict", stop)
+    whole = _whole_value(text, checker, "native" if native else "strict", stop)
     if whole is not None:
         return whole
     return _read_on(text, checker, stop)
 
 
-def _whole(text: str, checker: SchemaChecker, how: How, stop: StopReason) -> Reading | None:
-    """The reading of a text that is, whole, a strict value that fits; else None."""
+def _whole_value(text: str, checker: SchemaChecker, how: How, stop: StopReason) -> Reading | None:
+    """Return the reading of a text that is, whole, a strict value that fits; else None."""
     try:
         value = loads(text)
     except JSONError:
@@ -153,7 +155,7 @@ def _whole(text: str, checker: SchemaChecker, how: How, stop: StopReason) -> Rea
 
 
 def _may_be_cut(value: JSON) -> bool:
-    """A number has no end of its own: 15 may be the beginning of 1500."""
+    """Return a number has no end of its own: 15 may be the beginning of 1500."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -163,14 +165,14 @@ def _refused(text: str) -> Reading:
 
 
 def _free(text: str, stop: StopReason) -> Reading:
-    aside = set_aside(text)
+    aside = split_reasoning(text)
     value = aside.rest.strip(BLANK)
     if stop == "length":
-        return _nothing(aside, "truncated", _CUT if value else _CUT_BEFORE)
+        return _without_value(aside, "truncated", _CUT if value else _CUT_BEFORE)
     if not value:
         return _blank(aside)
     if (half := _half_character(value)) is not None:
-        return _nothing(aside, "malformed", half)
+        return _without_value(aside, "malformed", half)
     return Reading(
         value=value, how="free", objects=_ONE, reasoning=aside.reasoning, notes=_open_note(aside)
     )
@@ -188,11 +190,13 @@ def _half_character(text: str) -> str | None:
     return None
 
 
-def _open_note(aside: SetAside) -> tuple[str, ...]:
+def _open_note(aside: SplitReply) -> tuple[str, ...]:
     return ("reasoning not closed",) if aside.open else ()
 
 
-def _nothing(aside: SetAside, problem: Problem, message: str, objects: Objects = _NONE) -> Reading:
+def _without_value(
+    aside: SplitReply, problem: ReplyProblem, message: str, objects: Objects = _NONE
+) -> Reading:
     return Reading(
         problem=problem,
         message=message,
@@ -202,24 +206,24 @@ def _nothing(aside: SetAside, problem: Problem, message: str, objects: Objects =
     )
 
 
-def _blank(aside: SetAside) -> Reading:
-    """Nothing was written outside the reasoning, and the model stopped by itself."""
+def _blank(aside: SplitReply) -> Reading:
+    """Return nothing was written outside the reasoning, and the model stopped by itself."""
     if aside.open:
         message = "no answer was found: the reasoning was begun and never closed"
-        return _nothing(aside, "reasoning not closed", message)
+        return _without_value(aside, "reasoning not closed", message)
     message = "the reply holds reasoning and no answer" if aside.reasoning else "the reply is empty"
-    return _nothing(aside, "empty", message)
+    return _without_value(aside, "empty", message)
 
 
 def _read_on(text: str, checker: SchemaChecker, stop: StopReason) -> Reading:
-    """Reads a text that isn't, whole, a strict value that fits."""
-    aside = set_aside(text, value_spans)
+    """Read a text that is not itself a strict value that fits."""
+    aside = split_reasoning(text, value_spans)
     rest = aside.rest.strip(BLANK)
     if not rest:
         return _without_answer(aside, stop)
-    plain = _whole(rest, checker, "strict", stop) or _fenced_whole(rest, checker, stop)
+    plain = _whole_value(rest, checker, "strict", stop) or _fenced_whole(rest, checker, stop)
     if plain is not None:
-        return _with(plain, aside, stop)
+        return _with_reasoning(plain, aside, stop)
     if (unfit := _unfit_whole(rest, checker, aside, stop)) is not None:
         return unfit
     found = find_values(
@@ -232,23 +236,23 @@ def _read_on(text: str, checker: SchemaChecker, stop: StopReason) -> Reading:
     return _decide(found, checker, aside, stop)
 
 
-def _without_answer(aside: SetAside, stop: StopReason) -> Reading:
+def _without_answer(aside: SplitReply, stop: StopReason) -> Reading:
     if stop == "length":
-        return _nothing(aside, "truncated", _CUT_BEFORE)
+        return _without_value(aside, "truncated", _CUT_BEFORE)
     if aside.reasoning and not aside.open:
-        return _nothing(
+        return _without_value(
             aside, "no json", "no JSON was found: the reply holds reasoning and no answer"
         )
     return _blank(aside)
 
 
 def _fenced_whole(text: str, checker: SchemaChecker, stop: StopReason) -> Reading | None:
-    """The reading of one fence that is the whole reply, whatever kind of value it holds."""
+    """Return the reading of one fence that is the whole reply, whatever kind of value it holds."""
     block = _FENCE.fullmatch(text)
-    return _whole(block[2], checker, "fenced", stop) if block else None
+    return _whole_value(block[2], checker, "fenced", stop) if block else None
 
 
-def _with(reading: Reading, aside: SetAside, stop: StopReason) -> Reading:
+def _with_reasoning(reading: Reading, aside: SplitReply, stop: StopReason) -> Reading:
     cut = ("the reply was cut by the token limit after the value",) if stop == "length" else ()
     return Reading(
         value=reading.value,
@@ -260,24 +264,24 @@ def _with(reading: Reading, aside: SetAside, stop: StopReason) -> Reading:
 
 
 def _unfit_whole(
-    text: str, checker: SchemaChecker, aside: SetAside, stop: StopReason
+    text: str, checker: SchemaChecker, aside: SplitReply, stop: StopReason
 ) -> Reading | None:
-    """The reading of a text that is, whole, one value that does not fit; else None."""
+    """Return the reading of a text that is, whole, one value that does not fit; else None."""
     try:
         value = loads(text)
     except DuplicateKeyError as fault:
-        return _nothing(aside, "conflict", str(fault), Objects(1, 0))
+        return _without_value(aside, "conflict", str(fault), Objects(1, 0))
     except JSONError:
         return None
     if isinstance(value, list) and "object" in checker.types:
         return None  # one of its objects may be the reply
     if stop == "length" and _may_be_cut(value):
-        return _nothing(aside, "truncated", _CUT, Objects(1, 0))
-    return _nothing(aside, "invalid", checker.message(value), Objects(1, 0))
+        return _without_value(aside, "truncated", _CUT, Objects(1, 0))
+    return _without_value(aside, "invalid", checker.message(value), Objects(1, 0))
 
 
 def _decide(
-    found: list[Found], checker: SchemaChecker, aside: SetAside, stop: StopReason
+    found: list[FoundValue], checker: SchemaChecker, aside: SplitReply, stop: StopReason
 ) -> Reading:
     """Exactly one value that fits counts, and none that could not be read may stand beside it."""
     own = [each for each in found if not each.invented]
@@ -285,36 +289,38 @@ def _decide(
     fitting = _distinct([each for each in own if each.fault is None and checker.fits(each.value)])
     objects = Objects(len(found), len(fitting))
     if stop == "length" and (any(not each.closed for each in broken) or not fitting):
-        return _cut(own, checker, aside, objects)
+        return _truncated(own, checker, aside, objects)
     if len(fitting) > 1:
         message = f"the reply holds {len(fitting)} different values that fit; give exactly one"
-        return _nothing(aside, "conflict", message, objects)
+        return _without_value(aside, "conflict", message, objects)
     if fitting and broken:
         message = f"beside a value that fits stands one that cannot be read: {broken[0].fault}"
-        return _nothing(aside, "conflict", message, objects)
+        return _without_value(aside, "conflict", message, objects)
     if fitting:
         return _chosen(fitting[0], len(found) - len(own), aside, objects, stop)
     return _none_fits(own, broken, checker, aside, objects, len(found) - len(own))
 
 
-def _distinct(found: list[Found]) -> list[Found]:
-    kept: list[Found] = []
+def _distinct(found: list[FoundValue]) -> list[FoundValue]:
+    kept: list[FoundValue] = []
     for each in found:
         if not any(same(each.value, other.value) for other in kept):
             kept.append(each)
     return kept
 
 
-def _cut(own: list[Found], checker: SchemaChecker, aside: SetAside, objects: Objects) -> Reading:
-    """Nothing whole fits, and the token limit cut the reply."""
+def _truncated(
+    own: list[FoundValue], checker: SchemaChecker, aside: SplitReply, objects: Objects
+) -> Reading:
+    """Return the reading of a truncated reply without a value that fits."""
     whole = [each for each in own if each.fault is None]
     if whole and all(each.closed for each in own):
-        return _nothing(aside, "invalid", checker.message(whole[-1].value), objects)
-    return _nothing(aside, "truncated", _CUT, objects)
+        return _without_value(aside, "invalid", checker.message(whole[-1].value), objects)
+    return _without_value(aside, "truncated", _CUT, objects)
 
 
 def _chosen(
-    found: Found, invented: int, aside: SetAside, objects: Objects, stop: StopReason
+    found: FoundValue, invented: int, aside: SplitReply, objects: Objects, stop: StopReason
 ) -> Reading:
     how: How = "repaired" if found.repaired else "fenced" if found.fenced else "embedded"
     notes = [*_open_note(aside), *found.notes]
@@ -333,20 +339,24 @@ def _chosen(
 
 
 def _none_fits(
-    own: list[Found],
-    broken: list[Found],
+    own: list[FoundValue],
+    broken: list[FoundValue],
     checker: SchemaChecker,
-    aside: SetAside,
+    aside: SplitReply,
     objects: Objects,
     invented: int,
 ) -> Reading:
     for each in broken:
         if isinstance(each.fault, DuplicateKeyError):
-            return _nothing(aside, "conflict", str(each.fault), objects)
+            return _without_value(aside, "conflict", str(each.fault), objects)
     read = [each for each in own if each.fault is None]
     if read:
-        return _nothing(aside, "invalid", checker.message(read[-1].value), objects)
+        return _without_value(aside, "invalid", checker.message(read[-1].value), objects)
     if broken:
-        return _nothing(aside, "malformed", f"the JSON cannot be read: {broken[0].fault}", objects)
+        return _without_value(
+            aside, "malformed", f"the JSON cannot be read: {broken[0].fault}", objects
+        )
     after = " (what follows a turn of someone else, written by the model, is not read)"
-    return _nothing(aside, "no json", f"no JSON was found{after if invented else ''}", objects)
+    return _without_value(
+        aside, "no json", f"no JSON was found{after if invented else ''}", objects
+    )

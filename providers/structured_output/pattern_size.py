@@ -19,7 +19,7 @@ _REPEATS: Final = re.compile(r"\{\s*(\d+)")
 
 
 def refuse_large(pattern: str) -> None:
-    """Refuses a pattern that would be too large.
+    """Refuse a pattern that would be too large.
 
     Raises:
         ValueError: It is too long, or repeats too much.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["SetAside", "Span", "set_aside"]
+__all__ = ["Span", "SplitReply", "split_reasoning"]
 
 _NAMES = "think|thinking|thought|thoughts|reasoning"
 _TAG = re.compile(
@@ -23,7 +23,7 @@ _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]{0,80}<\|message\|>")
 Span: TypeAlias = tuple[int, int]
 
 
-class SetAside(NamedTuple):
+class SplitReply(NamedTuple):
     """A reply without its reasoning.
 
     Attributes:
@@ -37,8 +37,8 @@ class SetAside(NamedTuple):
     open: bool
 
 
-def set_aside(text: str, spared: Callable[[str], Sequence[Span]] | None = None) -> SetAside:
-    """Parts reasoning blocks from the reply.
+def split_reasoning(text: str, spared: Callable[[str], Sequence[Span]] | None = None) -> SplitReply:
+    """Separate reasoning blocks from the reply.
 
     A closing tag alone (the chat template opened the block) makes everything before it reasoning;
     an opening tag alone makes everything after it reasoning.
@@ -48,7 +48,7 @@ def set_aside(text: str, spared: Callable[[str], Sequence[Span]] | None = None) 
         spared: Gives the places where a tag is part of a value, and no tag.
     """
     if not ("<" in text or "[" in text or "◁" in text):
-        return SetAside(text, "", False)
+        return SplitReply(text, "", False)
     before, text = _final_channel(text, spared)
     kept: list[str] = []
     thoughts: list[str] = [before] if before else []
@@ -69,13 +69,13 @@ def set_aside(text: str, spared: Callable[[str], Sequence[Span]] | None = None) 
             continue
         at = tag.end()
     (kept if inside is None else thoughts).append(text[at:])
-    return SetAside("".join(kept), _joined(thoughts), inside is not None)
+    return SplitReply("".join(kept), _joined(thoughts), inside is not None)
 
 
 def _outside(
     pattern: re.Pattern[str], text: str, spared: Callable[[str], Sequence[Span]] | None
 ) -> list[re.Match[str]]:
-    """The tags of ``text`` that are no part of a value."""
+    """Return the tags of ``text`` that are no part of a value."""
     tags = list(pattern.finditer(text))
     spans = spared(text) if spared and tags else ()
     return [tag for tag in tags if not any(start <= tag.start() < end for start, end in spans)]
@@ -93,7 +93,7 @@ def _kind(tag: re.Match[str]) -> tuple[str, bool]:
 
 
 def _final_channel(text: str, spared: Callable[[str], Sequence[Span]] | None) -> tuple[str, str]:
-    """What stands before the final channel, and what is in it; a text without channels is whole."""
+    """Return what stands before the final channel, and what is in it; a text without channels is whole."""
     if "<|channel|>" not in text:
         return "", text
     channels = _outside(_CHANNEL, text, spared)

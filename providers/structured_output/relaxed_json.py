@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from orglab.providers.base import JSON
-from orglab.providers.structured_output.strict_json import DEPTH, JSONError, object_of
+from orglab.providers.structured_output.strict_json import DEPTH, JSONError, object_from_pairs
 
 __all__ = ["GAP", "Relaxed", "relaxed_value"]
 
@@ -38,7 +38,7 @@ class Relaxed(NamedTuple):
 
 
 def relaxed_value(text: str, start: int, *, close: bool = False) -> Relaxed:
-    """The object or array that begins at ``start``.
+    """Return the object or array that begins at ``start``.
 
     Args:
         text: The text.
@@ -98,7 +98,7 @@ class _Reader:
         return self.literal()
 
     def mark(self) -> str:
-        """The next character that is neither space nor comment; "" at the end."""
+        """Return the next character that is neither space nor comment; "" at the end."""
         gap = GAP.match(self.text, self.at)
         self.at = gap.end() if gap else self.at
         return self.text[self.at : self.at + 1]
@@ -120,7 +120,7 @@ class _Reader:
                 break
         else:
             self.closed()
-        return object_of(pairs)
+        return object_from_pairs(pairs)
 
     def array(self, depth: int) -> list[JSON]:
         self.at += 1
@@ -134,7 +134,7 @@ class _Reader:
         return items
 
     def goes_on(self, closer: str) -> bool:
-        """Steps over a comma; False after the bracket that ends the value."""
+        """Step over a comma; False after the bracket that ends the value."""
         mark = self.mark()
         if mark == ",":
             self.at += 1

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 from orglab.providers.base import JSON
 
-__all__ = ["both", "local"]
+__all__ = ["merge_schemas", "resolve_reference"]
 
 
-def both(one: Mapping[str, JSON], other: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A schema that asks what ``one`` and ``other`` ask, as far as their keywords can be joined."""
+def merge_schemas(one: Mapping[str, JSON], other: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return a schema that asks what ``one`` and ``other`` ask, as far as their keywords can be joined."""
     merged = dict(one)
     for key, value in other.items():
         join = _JOINS.get(key)
@@ -30,7 +30,7 @@ def _schemas(one: JSON, other: JSON) -> JSON:
         if one is False or other is False:
             return False
         return other if isinstance(one, bool) else one
-    return both(one, other)
+    return merge_schemas(one, other)
 
 
 def _union(one: JSON, other: JSON) -> JSON:
@@ -65,8 +65,8 @@ _JOINS: dict[str, Callable[[JSON, JSON], JSON]] = {
 }
 
 
-def local(reference: str, root: JSON) -> JSON:
-    """What a reference such as ``#/$defs/name`` means inside ``root``.
+def resolve_reference(reference: str, root: JSON) -> JSON:
+    """Return what a reference such as ``#/$defs/name`` means inside ``root``.
 
     Raises:
         LookupError: It leads nowhere inside ``root``.

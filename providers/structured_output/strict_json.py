@@ -19,7 +19,7 @@ __all__ = [
     "escape_surrogates",
     "loads",
     "loads_stored",
-    "object_of",
+    "object_from_pairs",
     "same",
     "spaced",
     "value_at",
@@ -49,14 +49,14 @@ class DuplicateKeyError(JSONError):
 
 
 def clip(value: JSON, width: int = 60) -> str:
-    """``value`` as JSON text of at most ``width`` characters, for messages."""
+    """Return ``value`` as JSON text of at most ``width`` characters, for messages."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     text = text.encode(errors="replace").decode()
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def same(one: JSON, other: JSON) -> bool:
-    """Whether two JSON values are equal; unlike Python's ``==``, true is not 1."""
+    """Return whether two JSON values are equal; unlike Python's ``==``, true is not 1."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -64,8 +64,8 @@ def same(one: JSON, other: JSON) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def object_of(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    """An object of ``pairs``; a key may stand twice only with the same value.
+def object_from_pairs(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    """Return an object of ``pairs``; a key may stand twice only with the same value.
 
     Raises:
         DuplicateKeyError: A key has two different values.
@@ -90,12 +90,12 @@ def _refuse(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=object_of, parse_float=_finite, parse_constant=_refuse
+    object_pairs_hook=object_from_pairs, parse_float=_finite, parse_constant=_refuse
 )
 
 
 def loads(text: str) -> JSON:
-    """The value that ``text``, whole, holds as strict JSON.
+    """Return the value of a strict JSON text.
 
     Raises:
         JSONError: It is not strict JSON.
@@ -111,7 +111,7 @@ def loads(text: str) -> JSON:
 
 
 def value_at(text: str, start: int) -> tuple[JSON, int]:
-    """The strict JSON value that begins at ``start``, and where it ends.
+    """Return the strict JSON value that begins at ``start``, and where it ends.
 
     Raises:
         JSONError: No strict JSON value begins there.
@@ -210,7 +210,7 @@ def _in_words(fault: Exception) -> str:
 
 
 def _refuse_unusable(value: JSON, text: str) -> None:
-    """Refuses what no file and no server can take; ``text`` tells what need not be looked for."""
+    """Refuse what no file and no server can take; ``text`` shows which checks are needed."""
     if text.count("{") + text.count("[") > DEPTH:
         _refuse_depth(value)
     if (not text.isascii() or "\\u" in text) and not _is_utf8(_encode_compact(value)):

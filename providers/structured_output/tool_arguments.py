@@ -34,7 +34,7 @@ class Arguments:
 
 
 def read_arguments(text: str, parameters: Mapping[str, JSON]) -> Arguments:
-    """Reads a tool call's arguments as the model wrote them; no text means ``{}``.
+    """Read a tool call's arguments as the model wrote them; no text means ``{}``.
 
     Args:
         text: The arguments' text.
@@ -73,7 +73,7 @@ def _argument_value(text: str, parameters: Mapping[str, JSON]) -> tuple[JSON, bo
 
 
 def _nearly(text: str, fault: JSONError) -> JSON:
-    """The one object that ``text`` means though it isn't strict; closers too many are left out."""
+    """Return the one object that ``text`` means though it isn't strict; closers too many are left out."""
     if text[0] != "{":
         raise fault
     value, end, _ = relaxed_value(text, 0)

@@ -28,7 +28,7 @@ Tools:"""
 
 
 def with_actions(request: Request) -> Request:
-    """The same request for a model without tool calls of its own.
+    """Return the same request for a model without tool calls of its own.
 
     Tools become a schema and a few lines of the system text, which stay the same when the model
     must answer, so that what was read of the conversation can be reused; the schema then offers
@@ -67,7 +67,7 @@ def action_schema(
 
 
 def read_action(completion: Completion, request: Request) -> Completion:
-    """Turns the action in a reply into a tool call, or into the answer's text.
+    """Turn the action in a reply into a tool call, or into the answer's text.
 
     Args:
         completion: The reply to ``with_actions(request)``.
@@ -104,7 +104,7 @@ def _answer(raw: str, request: Request) -> str:
 
 
 def written_members(text: str) -> dict[str, str]:
-    """The members of one JSON object, each value as it was written; {} for anything else."""
+    """Return the members of one JSON object, each value as it was written; {} for anything else."""
     try:
         if not isinstance(_LENIENT.decode(text), dict):
             return {}
@@ -116,7 +116,7 @@ def written_members(text: str) -> dict[str, str]:
 
 
 def _written(text: str) -> Iterator[tuple[str, str]]:
-    """Name and raw value of each member of an object that is known to parse."""
+    """Return name and raw value of each member of an object that is known to parse."""
     at = text.index("{") + 1
     while True:
         at = _skip(text, at, ",")
@@ -144,7 +144,7 @@ def _closed(properties: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _moved(schema: JSON, branch: int, member: str) -> JSON:
-    """``schema`` with its local references pointing to its new place in the union."""
+    """Return ``schema`` with its local references pointing to its new place in the union."""
     return _rebased(schema, f"#/anyOf/{branch}/properties/{member}")
 
 
@@ -173,7 +173,7 @@ def _introduced(
 
 
 def _signature(tool: ToolDefinition) -> str:
-    """``head(table: string, rows?: 1 to 20)``: a schema's JSON would cost a small model its window."""
+    """Return ``head(table: string, rows?: 1 to 20)``: a schema's JSON would cost a small model its window."""
     required = tool.parameters.get("required", ())
     fields = [
         f"{name}{'' if name in required else '?'}: {_kind(schema)}"
@@ -198,7 +198,7 @@ def _kind(schema: JSON) -> str:
 
 
 def _folded(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Calls as the actions they would have been, results as what the user says next."""
+    """Call as the actions they would have been, results as what the user says next."""
     names: dict[str | None, str] = {}
     folded: list[Message] = []
     results = False

@@ -36,7 +36,9 @@ _PATTERN_SECONDS = 0.5  # for all patterns of one check together
 _MOST_FAULTS = 1_000  # of one value; a long list may be wrong in every item
 _KEPT = 1024
 
-_left: ContextVar[float] = ContextVar("seconds left for patterns", default=_PATTERN_SECONDS)
+_pattern_time_left: ContextVar[float] = ContextVar(
+    "seconds left for patterns", default=_PATTERN_SECONDS
+)
 
 
 def _pattern(
@@ -45,7 +47,7 @@ def _pattern(
     if not isinstance(instance, str):
         return
     try:
-        found = _found(pattern, instance)
+        found = _pattern_matches(pattern, instance)
     except TimeoutError:
         yield _too_long(pattern)
         return
@@ -53,16 +55,16 @@ def _pattern(
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-def _found(pattern: str, text: str) -> bool:
-    """Whether ``pattern`` is found; TimeoutError where this check has used up its time."""
-    left = _left.get()
+def _pattern_matches(pattern: str, text: str) -> bool:
+    """Return whether ``pattern`` is found; TimeoutError where this check has used up its time."""
+    left = _pattern_time_left.get()
     if left <= 0:
         raise TimeoutError
     began = time.perf_counter()
     try:
         return regex.search(pattern, text, timeout=left) is not None
     finally:
-        _left.set(left - (time.perf_counter() - began))
+        _pattern_time_left.set(left - (time.perf_counter() - began))
 
 
 def _too_long(pattern: str) -> ValidationError:
@@ -76,7 +78,7 @@ def _pattern_properties(
         return
     for pattern, part in patterns.items():
         try:
-            names = [name for name in instance if _found(pattern, name)]
+            names = [name for name in instance if _pattern_matches(pattern, name)]
         except TimeoutError:
             yield _too_long(pattern)
             continue
@@ -95,10 +97,10 @@ def _additional_properties(
         others = {
             name: value
             for name, value in instance.items()
-            if name not in own and not any(_found(pattern, name) for pattern in patterns)
+            if name not in own and not any(_pattern_matches(pattern, name) for pattern in patterns)
         }
     except TimeoutError:
-        return  # told by ``patternProperties``
+        return  # reported by ``patternProperties``
     yield from _additional(validator, rule, others, {})
 
 
@@ -111,7 +113,7 @@ def _unique_items(
 
 
 def _frozen(value: JSON) -> Hashable:
-    """A stand-in that equals another's where JSON Schema says that the values are equal."""
+    """Return a stand-in that equals another's where JSON Schema says that the values are equal."""
     if isinstance(value, dict):
         return "map", frozenset((name, _frozen(item)) for name, item in value.items())
     if isinstance(value, list):
@@ -177,15 +179,15 @@ class SchemaChecker:
         """Return whether ``value``, strict JSON, fits the schema."""
         if self._accepts is not None and self._accepts(value):
             return True
-        _left.set(_PATTERN_SECONDS)
+        _pattern_time_left.set(_PATTERN_SECONDS)
         try:
             return self._full.is_valid(value)
         except RecursionError:
             return False
 
     def faults(self, value: JSON, limit: int = 3) -> tuple[str, ...]:
-        """What is wrong with ``value``, in words that name the field; empty when it fits."""
-        _left.set(_PATTERN_SECONDS)
+        """Return what is wrong with ``value``, in words that name the field; empty when it fits."""
+        _pattern_time_left.set(_PATTERN_SECONDS)
         try:
             first = islice(self._full.iter_errors(value), _MOST_FAULTS)
             errors = sorted(first, key=lambda error: list(map(str, error.path)))
@@ -196,12 +198,12 @@ class SchemaChecker:
         return (*words[:limit], *([f"and {left} more"] if left > 0 else []))
 
     def message(self, value: JSON) -> str:
-        """All that is wrong with ``value``, in one line for a model."""
+        """Return all that is wrong with ``value``, in one line for a model."""
         return "; ".join(self.faults(value)) or "the value does not fit the schema"
 
 
 def _types_of(schema: JSON) -> frozenset[str]:
-    """The types a schema admits; all of them where it does not say."""
+    """Return the types a schema admits; all of them where it does not say."""
     every = frozenset({"object", "array", "string", "number", "boolean", "null"})
     named = schema.get("type") if isinstance(schema, dict) else None
     if named is None:
@@ -214,7 +216,7 @@ _by_identity: dict[int, tuple[JSON, SchemaChecker]] = {}
 
 
 def checker_for(schema: Mapping[str, JSON] | bool) -> SchemaChecker:
-    """The checker of ``schema``, which must not be changed afterwards; made once and kept.
+    """Return the checker of ``schema``, which must not be changed afterwards; made once and kept.
 
     Raises:
         ValueError: It is no JSON Schema 2020-12, or refers to something outside itself.
@@ -242,7 +244,7 @@ def _checker(text: str) -> SchemaChecker:
 
 
 def _refuse_foreign(part: JSON, schema: JSON) -> None:
-    """Refuses a ``$ref`` that leads nowhere, and a pattern that cannot be read or kept in time."""
+    """Refuse a ``$ref`` that leads nowhere, and a pattern that cannot be read or kept in time."""
     # The library matches names for `unevaluatedProperties` without a limit of time.
     if (
         isinstance(part, dict)
@@ -311,7 +313,7 @@ _LONGEST_MESSAGE = 300
 
 
 def type_name(value: JSON) -> str:
-    """What kind of JSON value this is, in words."""
+    """Return what kind of JSON value this is, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -321,7 +323,7 @@ def type_name(value: JSON) -> str:
 
 
 def parse_issue(error: ValidationError) -> str:
-    """The fault in one sentence of at most a few hundred characters."""
+    """Return the fault in one sentence of at most a few hundred characters."""
     text = _sentence(best_match([error]) or error)
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
 
@@ -402,7 +404,7 @@ def _unique_words(_: ValidationError) -> str:
 
 
 def _branch_words(error: ValidationError) -> str:
-    """Every branch of a choice was refused: why each was, of the first few."""
+    """Return every branch of a choice was refused: why each was, of the first few."""
     inner = list(dict.fromkeys(_sentence(each) for each in error.context or ()))
     shown = "; or ".join(inner[:3])
     return f"fits none of the forms allowed: {shown}" if inner else "fits several forms, not one"

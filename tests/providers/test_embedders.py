@@ -102,9 +102,7 @@ def test_a_server_that_is_busy_is_asked_again(
     assert KEY not in str(server.keys)
 
 
-def test_what_waiting_does_not_cure_is_told(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_permanent_errors_are_reported(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once, and without the key."""
     monkeypatch.setenv("MY_KEY", KEY)
     server.answers = [(401, {"error": {"message": f"wrong key {KEY}", "code": "invalid_api_key"}})]
@@ -136,13 +134,13 @@ def test_a_vector_too_few_is_no_answer(server: Server) -> None:
         ),
     ],
 )
-def test_wrong_options_are_told(model: str, options: dict[str, Any], words: str) -> None:
+def test_wrong_options_are_reported(model: str, options: dict[str, Any], words: str) -> None:
     """A key is never sent to a server of the spec's author."""
     with pytest.raises(ValueError, match=words):
         OpenAIEmbedder.from_spec(model, options)
 
 
-def test_a_missing_key_is_told_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A spec can be checked without keys."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     embedder = OpenAIEmbedder.from_spec("m1", {})
@@ -150,7 +148,7 @@ def test_a_missing_key_is_told_when_it_is_needed(monkeypatch: pytest.MonkeyPatch
         embedder.embed(["a"])
 
 
-def test_an_unknown_local_model_is_told() -> None:
+def test_an_unknown_local_model_is_reported() -> None:
     """With the cure."""
     with pytest.raises(ValueError, match="write smollm2, or name a GGUF file by `embed_file`"):
         LlamaEmbedder.from_spec("nomic", {})

@@ -8,7 +8,7 @@ from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.model import Model, Role, Topology
 from orglab.engine.spec.naming import Blame
 from orglab.providers.pricing.genai_prices import DatedPrice, default_price
-from orglab.providers.pricing.pricing import Price
+from orglab.providers.pricing.pricing import TokenPrice
 from orglab.providers.registry import load_plugin
 
 __all__ = ["bills", "lacking", "money_problems", "price_of", "roles_by_model", "unbounded_models"]
@@ -91,7 +91,7 @@ def _unpriced(model: Model) -> list[str]:
     return [name for name, value in parts.items() if value is None]
 
 
-def price_of(model: Model) -> Price | DatedPrice | None:
+def price_of(model: Model) -> TokenPrice | DatedPrice | None:
     """What a model costs: as written, whole, else as published; None where it is unknown.
 
     A model that nobody bills has no price either; ``bills`` tells which is which.

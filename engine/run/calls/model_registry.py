@@ -13,7 +13,7 @@ from orglab.engine.spec.validate.path_confinement import content_hash
 from orglab.providers.base import Provider, Request, TokenUsage
 from orglab.providers.client.model_client import LimitChange, ModelClient, ModelClients
 from orglab.providers.llama.weights_digest import weights_digest
-from orglab.providers.pricing.pricing import Price, cost, most_cost
+from orglab.providers.pricing.pricing import TokenPrice, cost, most_cost
 from orglab.providers.registry import load_plugin
 
 __all__ = ["BoundModel", "ModelRegistries", "ModelRegistry"]
@@ -38,7 +38,7 @@ class BoundModel:
     model: Model
     provider: Provider
     caller: ModelClient
-    price: Price | None = None
+    price: TokenPrice | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     digest: str = ""
 

@@ -10,7 +10,7 @@ from orglab.engine.graph.checks.cost_limit import bills, price_of
 from orglab.engine.spec.model import Model
 from orglab.providers.base import JSON, TokenUsage
 from orglab.providers.pricing.genai_prices import DatedPrice
-from orglab.providers.pricing.pricing import Price, cost
+from orglab.providers.pricing.pricing import TokenPrice, cost
 
 __all__ = ["Priced", "dearest", "priced"]
 
@@ -25,7 +25,7 @@ class Priced:
     """
 
     how: Literal["written", "published", "free", "unknown"]
-    price: Price | None = None
+    price: TokenPrice | None = None
 
     def cost(self, usage: TokenUsage, longest: int = 0) -> float | None:
         """US dollars of tokens; None where they are unknown.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from case_files import case_folder
 
-from orglab.providers.anthropic.stream import Gathered
+from orglab.providers.anthropic.stream import StreamedReply
 from orglab.providers.base import ContextOverflow, RateLimited
 from orglab.providers.pricing.pricing import cost
 from orglab.providers.structured_output.parse import read_reply
@@ -95,7 +95,7 @@ class CasePrice:
 
 def test_41_tokens_of_the_cache_stand_beside_the_input() -> None:
     """Read and written ones have prices of their own; an unknown one makes the cost unknown."""
-    gathered = Gathered()
+    gathered = StreamedReply()
     usage = case(41, "usages.json")["b-anthropic"]["usage"]
     gathered.take({"type": "message_delta", "usage": usage, "delta": {}})
     written = case(41, "prices_per_million.json")["m-anthropic"]

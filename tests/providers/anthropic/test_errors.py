@@ -51,7 +51,7 @@ async def test_each_refusal_means_what_it_says(
     assert (raised.attempts, wire.server.counts.requests) == (1, 1)
 
 
-async def test_overload_is_told_from_a_broken_server(wire: Any, made: Any) -> None:
+async def test_overload_differs_from_a_broken_server(wire: Any, made: Any) -> None:
     """529 says that there is too much to do, 500 does not."""
     busy = await wire.fault(made.error(529, "Overloaded", kind="overloaded_error"))
     broken = await wire.fault(made.error(500, "Internal server error", kind="api_error"))

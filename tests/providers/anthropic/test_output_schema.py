@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from orglab.providers.anthropic.output_schema import answer_schema, held_schema, is_wrapped
+from orglab.providers.anthropic.output_schema import answer_schema, enforced_schema, is_wrapped
 
 
 def closed(**properties: Any) -> dict[str, Any]:
@@ -29,19 +29,19 @@ def test_a_schema_of_the_part_is_sent_as_it_is() -> None:
         either={"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/x"}]},
     )
     schema["$defs"] = {"x": closed(a={"const": 1}), "y": {"type": "string", "pattern": "^[a-z]+$"}}
-    held = held_schema(schema)
+    held = enforced_schema(schema)
     assert held is not None
     assert (held.schema, held.loose) == (schema, ())
 
 
-def test_what_the_server_does_not_hold_is_named_and_told_to_the_model() -> None:
+def test_what_the_server_does_not_hold_is_named_and_described_to_the_model() -> None:
     """Limits go into the description, and the reply is not taken for held to them."""
     schema = closed(
         score={"type": "integer", "minimum": 1, "maximum": 5, "description": "How good."},
         word={"type": "string", "pattern": r"^(?!x)\w+", "maxLength": 9},
         tags={"type": "array", "items": {"type": "string"}, "minItems": 2, "uniqueItems": True},
     )
-    held = held_schema(schema)
+    held = enforced_schema(schema)
     assert held is not None
     assert held.loose == ("maxLength", "maximum", "minItems", "minimum", "pattern", "uniqueItems")
     score = held.schema["properties"]["score"]
@@ -52,7 +52,7 @@ def test_what_the_server_does_not_hold_is_named_and_told_to_the_model() -> None:
 
 def test_one_of_is_sent_as_any_of() -> None:
     """It is the nearest that the API has, and looser."""
-    held = held_schema(closed(a={"oneOf": [{"type": "string"}, {"type": "null"}]}))
+    held = enforced_schema(closed(a={"oneOf": [{"type": "string"}, {"type": "null"}]}))
     assert held is not None
     assert held.loose == ("oneOf",)
     assert held.schema["properties"]["a"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
@@ -61,7 +61,7 @@ def test_one_of_is_sent_as_any_of() -> None:
 def test_objects_are_closed_where_the_author_left_it_open() -> None:
     """The API wants it written; a closed object fits what an open one allows."""
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "$schema": "x"}
-    held = held_schema(schema)
+    held = enforced_schema(schema)
     assert held is not None
     assert held.schema["additionalProperties"] is False
     assert "$schema" not in held.schema
@@ -81,7 +81,7 @@ def test_objects_are_closed_where_the_author_left_it_open() -> None:
 )
 def test_open_schemas_are_not_for_the_server(part: Any) -> None:
     """Names of the model's own cannot be held: the server would allow none."""
-    assert held_schema(closed(part=part)) is None
+    assert enforced_schema(closed(part=part)) is None
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ async def test_parameters_are_named_as_the_api_names_them(wire: Any, made: Any) 
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"presence_penalty": 1}, "presence_penalty is no parameter of anthropic"),
+        ({"presence_penalty": 1}, "unknown parameter `presence_penalty` for provider `anthropic`"),
         ({"thinking": 1.5}, "thinking must be a word"),
         ({"extra_body": {"model": "x"}}, "model is set by the engine"),
         ({"extra_body": 3}, "extra_body must be a map"),
@@ -112,7 +112,7 @@ async def test_wrong_parameters_are_refused_unsent(wire: Any, params: Any, words
         ({}, "ANTHROPIC_API_KEY is not set"),
     ],
 )
-def test_wrong_options_are_told(options: Any, words: str) -> None:
+def test_wrong_options_are_reported(options: Any, words: str) -> None:
     """When the provider is made."""
     with pytest.raises(ValueError, match=words):
         AnthropicProvider.from_spec("m", options)

@@ -104,7 +104,9 @@ async def test_tokens_of_the_cache_are_part_of_the_input(wire: Any, made: Any) -
     assert (usage.input, usage.cached_input, usage.cache_write) == (11003, 9000, 2000)
 
 
-async def test_overload_inside_a_stream_is_told_and_counted_as_cut(wire: Any, made: Any) -> None:
+async def test_overload_inside_a_stream_is_reported_and_counted_as_interrupted(
+    wire: Any, made: Any
+) -> None:
     """The server may bill what it had begun; the tokens it had counted are kept."""
     busy = {"type": "overloaded_error", "message": "Overloaded"}
     fault = await wire.fault(made.streamed(made.message("Good day.", read=33), first=3, then=busy))
@@ -134,7 +136,7 @@ async def test_a_stream_that_breaks_off_is_cut(wire: Any, made: Any, end: str) -
 
 
 @pytest.mark.parametrize("end", ["drop", "end"])
-async def test_a_reply_whose_end_was_told_is_kept_though_the_connection_is_lost(
+async def test_a_reply_whose_end_was_reported_is_kept_though_the_connection_is_lost(
     wire: Any, made: Any, end: str
 ) -> None:
     """It is paid for and whole: only the last event is missing."""

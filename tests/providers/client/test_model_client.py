@@ -299,7 +299,7 @@ def test_who_gives_up_frees_its_place(
     assert one.under_way == 0
 
 
-def test_a_password_in_an_address_is_not_told(server: Kind, virtual: Run) -> None:
+def test_a_password_in_an_address_is_not_reported(server: Kind, virtual: Run) -> None:
     """History names the server and the variable, never what stands before an @."""
     one = server()
     one.name = "https://user:secret@host/v1 KEY"

@@ -1,4 +1,4 @@
-"""RateLimits per minute."""
+"""Rates per minute."""
 
 from __future__ import annotations
 

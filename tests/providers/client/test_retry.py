@@ -29,7 +29,7 @@ def after(fault: ProviderError, attempt: int = 1, waited: float = 0.0) -> Retry 
 @pytest.mark.parametrize(
     "kind", [QuotaExhausted, AuthenticationFailed, BadRequest, ContextOverflow, NoScriptedReply]
 )
-def test_what_no_waiting_cures(kind: type[ProviderError]) -> None:
+def test_permanent_errors_are_not_retried(kind: type[ProviderError]) -> None:
     """An empty account, a wrong key, a bad request and a full window are never asked again."""
     assert not is_retryable(kind("no"))
     assert after(kind("no")) == GiveUp()

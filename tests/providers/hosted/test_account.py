@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orglab.providers.hosted.account import Account, host_of, key_risk, open_account, redacted
+from orglab.providers.hosted.account import Account, host_of, key_risk, open_account, redact
 
 OWN = {"own_url": "https://api.openai.com/v1", "own_variable": "OPENAI_API_KEY"}
 KEY = "sk-planted-key-0123456789-wxyz"
@@ -32,7 +32,7 @@ def test_another_server_gets_a_key_only_where_its_variable_is_named(
     assert named.key == KEY
 
 
-def test_a_missing_key_is_told_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """The words name the server, the variable and the cure."""
     monkeypatch.delenv("MY_KEY", raising=False)
     with pytest.raises(ValueError, match=r"openrouter\.ai: the environment variable MY_KEY is not"):
@@ -128,7 +128,7 @@ def test_the_words_of_the_risk_name_the_variable_and_the_host() -> None:
 )
 def test_a_key_is_hidden_in_every_form(text: str) -> None:
     """Whole, twice, in part, masked, by its tail."""
-    shown = redacted(text, KEY)
+    shown = redact(text, KEY)
     assert "[key]" in shown
     assert not any(KEY[at : at + 8] in shown for at in range(len(KEY) - 7))
     assert "wxyz" not in shown
@@ -136,8 +136,8 @@ def test_a_key_is_hidden_in_every_form(text: str) -> None:
 
 def test_words_are_left_alone() -> None:
     """A placeholder is no secret, and ordinary text stays."""
-    assert redacted("a test of the test server", "test") == "a test of the test server"
-    assert redacted("nothing to hide, 4096 tokens", KEY) == "nothing to hide, 4096 tokens"
+    assert redact("a test of the test server", "test") == "a test of the test server"
+    assert redact("nothing to hide, 4096 tokens", KEY) == "nothing to hide, 4096 tokens"
 
 
 def test_an_account_does_not_show_its_key() -> None:

@@ -18,14 +18,14 @@ from orglab.providers.base import (
     Unavailable,
 )
 from orglab.providers.hosted.account import Account
-from orglab.providers.hosted.errors import body_fault, sdk_fault, server_fault
+from orglab.providers.hosted.errors import body_error, sdk_error, status_error
 
 ACCOUNT = Account(base_url="https://models.example/v1", variable="MY_KEY", key="k-0123456789-abcd")
 
 
 def fault(status: int, body: Any) -> ProviderError:
     """The error for a status and a body."""
-    return server_fault(status, {}, body, account=ACCOUNT)
+    return status_error(status, {}, body, account=ACCOUNT)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_kinds(status: int, body: Any, kind: type[ProviderError]) -> None:
 )
 def test_errors_inside_a_stream(body: Any, kind: type[ProviderError], overloaded: bool) -> None:
     """There is no status: the error's own code or type stands for it."""
-    error = body_fault(body, account=ACCOUNT, cut=True)
+    error = body_error(body, account=ACCOUNT, cut=True)
     assert type(error) is kind
     assert error.cut == 1
     assert getattr(error, "overloaded", False) == overloaded
@@ -166,7 +166,7 @@ def test_a_connection_error_before_and_after_sending(cause: Exception, cut: int)
     """Only a request that went out can be billed."""
     error = Exception("Connection error.")
     error.__cause__ = cause
-    found = sdk_fault(error, account=ACCOUNT)
+    found = sdk_error(error, account=ACCOUNT)
     assert isinstance(found, Unavailable)
     assert found.cut == cut
     assert str(cause) in str(found)
@@ -192,4 +192,4 @@ JSON = st.recursive(
 def test_whatever_a_server_sends_is_a_typed_error(status: int, body: Any) -> None:
     """No shape of body breaks the reading of it."""
     assert isinstance(fault(status, body), ProviderError)
-    assert isinstance(body_fault(body, account=ACCOUNT), ProviderError)
+    assert isinstance(body_error(body, account=ACCOUNT), ProviderError)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.providers.hosted.retry_after import MOST_SECONDS, duration, named_wait
+from orglab.providers.hosted.retry_after import MOST_SECONDS, duration, requested_wait
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
@@ -37,7 +37,7 @@ NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 )
 def test_headers(headers: dict[str, str], seconds: float | None) -> None:
     """Seconds, milliseconds, dates and durations; nonsense and the past are ignored."""
-    found = named_wait(headers, now=NOW)
+    found = requested_wait(headers, now=NOW)
     assert found == (None if seconds is None else pytest.approx(seconds))
 
 
@@ -49,9 +49,9 @@ def test_only_limits_that_are_used_up_are_waited_for() -> None:
         "x-ratelimit-remaining-tokens": "500",
         "x-ratelimit-reset-tokens": "6m0s",
     }
-    assert named_wait(headers) == 90
+    assert requested_wait(headers) == 90
     headers["x-ratelimit-remaining-requests"] = "3"
-    assert named_wait(headers) is None
+    assert requested_wait(headers) is None
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_only_limits_that_are_used_up_are_waited_for() -> None:
 )
 def test_words(message: str, seconds: float | None) -> None:
     """Servers also say it in words."""
-    assert named_wait({}, message) == (None if seconds is None else pytest.approx(seconds))
+    assert requested_wait({}, message) == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_a_delay_deep_in_the_body() -> None:
     """Some bury it in the details of the error."""
     body = [{"error": {"details": [{"@type": "RetryInfo", "retryDelay": "32s"}]}}]
-    assert named_wait({}, "", body) == 32
+    assert requested_wait({}, "", body) == 32
 
 
 @pytest.mark.parametrize(
@@ -95,5 +95,5 @@ def test_durations(text: str, seconds: float | None) -> None:
 )
 def test_whatever_a_server_says_the_wait_is_sane(name: str, value: str, message: str) -> None:
     """Never negative, never endless, never an error."""
-    found = named_wait({name: value}, f"try again in {message}")
+    found = requested_wait({name: value}, f"try again in {message}")
     assert found is None or 0 < found <= MOST_SECONDS

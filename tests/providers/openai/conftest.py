@@ -34,7 +34,7 @@ def openai_wire() -> ModuleType:
 @pytest.fixture(autouse=True)
 def nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a model refused in one test is not known in the next; no proxy stands between."""
-    monkeypatch.setattr(provider_module, "_MANNERS", {})
+    monkeypatch.setattr(provider_module, "_CAPABILITIES", {})
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
 

@@ -68,7 +68,7 @@ async def test_case_27_retry_after(wire: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", scripts(28))
-async def test_case_28_quota_is_told_from_rate(
+async def test_case_28_quota_differs_from_rate(
     wire: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An empty account and a wrong key end it at once; a rate in the same words waits."""

@@ -123,7 +123,7 @@ def test_nothing_is_imported_before_a_price_is_looked_up() -> None:
 # --- what is made of the data ----------------------------------------------------------------------
 
 
-def test_steps_are_kept_and_the_dearest_stands_for_all(vendor: types.Provider) -> None:
+def test_steps_are_kept_and_the_most_expensive_stands_for_all(vendor: types.Provider) -> None:
     """A price that depends on the prompt's length: exact for a call, dearest where unknown."""
     tier = types.Tier(start=1000, price=dollars("4"))
     listed(
@@ -176,7 +176,7 @@ def test_the_last_price_that_has_begun_holds(vendor: types.Provider) -> None:
     assert (before.input, after.input, after.dated) == (1.0, 5.0, date(2026, 6, 1))
 
 
-def test_of_prices_by_the_hour_the_dearest_is_taken(vendor: types.Provider) -> None:
+def test_of_prices_by_the_hour_the_most_expensive_is_taken(vendor: types.Provider) -> None:
     """A call may fall in any hour."""
     always = types.ConditionalPrice(prices=price(input=dollars("4"), output=dollars("2")))
     night = types.ConditionalPrice(

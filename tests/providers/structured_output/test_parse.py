@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orglab.providers.base import StopReason
-from orglab.providers.structured_output.parse import Problem, read_reply
+from orglab.providers.structured_output.parse import ReplyProblem, read_reply
 
 ANSWER = {
     "type": "object",
@@ -18,7 +18,7 @@ ANSWER = {
 }
 
 
-def problem(text: str, schema: Any = ANSWER, stop: StopReason = "stop") -> Problem | None:
+def problem(text: str, schema: Any = ANSWER, stop: StopReason = "stop") -> ReplyProblem | None:
     """Why there is no value; a value there must not be."""
     reading = read_reply(text, schema, stop=stop)
     assert (reading.value is None) == (reading.problem is not None)
@@ -66,7 +66,7 @@ def test_a_value_that_does_not_fit_names_the_field() -> None:
         (" \u200b\n\ufeff", "empty"),
     ],
 )
-def test_what_is_not_certain_is_not_read(text: str, wanted: Problem) -> None:
+def test_what_is_not_certain_is_not_read(text: str, wanted: ReplyProblem) -> None:
     """Two readings, broken JSON and no JSON give a problem, never a value."""
     assert problem(text) == wanted
 
@@ -175,7 +175,7 @@ def test_reasoning_of_every_kind_is_set_aside(text: str, reasoning: str) -> None
         ('{"answer": "a"}', None),
     ],
 )
-def test_cut_replies(text: str, wanted: Problem | None) -> None:
+def test_cut_replies(text: str, wanted: ReplyProblem | None) -> None:
     """What the token limit cut counts only where the model had closed the one value."""
     assert problem(text, stop="length") == wanted
 
@@ -241,7 +241,9 @@ def test_large_numbers_and_odd_spaces_are_kept() -> None:
         ("half \ud800", "stop", None, "malformed"),
     ],
 )
-def test_free_text(text: str, stop: StopReason, value: str | None, wanted: Problem | None) -> None:
+def test_free_text(
+    text: str, stop: StopReason, value: str | None, wanted: ReplyProblem | None
+) -> None:
     """Free text is what stands outside the reasoning; cut or blank it is no answer."""
     reading = read_reply(text, None, stop=stop)
     assert (reading.value, reading.problem) == (value, wanted)

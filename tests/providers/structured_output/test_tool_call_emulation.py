@@ -150,7 +150,7 @@ def test_without_tools_a_reply_is_not_touched() -> None:
     assert read_action(completion, request) is completion
 
 
-def test_earlier_calls_and_results_are_told_as_plain_messages() -> None:
+def test_earlier_calls_and_results_are_written_as_plain_messages() -> None:
     """Calls read as the actions they were, results of one turn as one message, also tools gone."""
     calls = (
         ToolCall(id="a", name="head", arguments='{"rows": 3}'),
@@ -179,7 +179,7 @@ def test_earlier_calls_and_results_are_told_as_plain_messages() -> None:
     assert not any(message.tool_calls or message.tool_call_id for message in told)
 
 
-def test_what_was_told_as_an_action_is_read_back_as_the_same_call() -> None:
+def test_what_was_written_as_an_action_is_read_back_as_the_same_call() -> None:
     """There and back: a call in the conversation has the form of a reply."""
     call = ToolCall(id="call-1-0", name='odd "name"', arguments='{"é": [1, {"a": "}"}]}')
     told = with_actions(
