@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from studies import units
+
 import orglab
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
 from orglab.providers.base import Request
 from orglab.results.store.reader import Reader
 
@@ -20,11 +21,6 @@ links:
   - {from: right, to: writer, kind: forward}
 output: writer
 """
-
-
-def units(number: int) -> list[Unit]:
-    """So many units."""
-    return [Unit(id=f"u{n}", inputs={"topic": f"tea {n}"}, index=n) for n in range(number)]
 
 
 class Slow:

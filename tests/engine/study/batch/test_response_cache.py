@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from studies import run_experiment, write_experiment
 
 import orglab
 from orglab.engine.run.engine import Unit
-from orglab.engine.study.batch.runner import Tally, run_batch
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.batch.runner import Tally
 from orglab.engine.study.evaluate.rescore import evaluate_again, evaluators_of, roles_of
-from orglab.engine.study.experiment.load import Experiment, load_experiment
+from orglab.engine.study.experiment.load import Experiment
 from orglab.engine.study.plan.cache_miss import explain_kept
 from orglab.providers.base import Completion, Provider, Request, TokenUsage, Unavailable
 from orglab.results.report.experiment.findings import read_findings
@@ -92,27 +92,17 @@ def load(tmp_path: Path) -> Callable[..., Experiment]:
     def loaded(*, third: bool = False, share: bool = False, issues: str = "") -> Experiment:
         text = EXPERIMENT.replace("SHARE", str(share).lower())
         text = text.replace("treatment:", THIRD + "treatment:") if third else text
-        for name, content in {
-            "team.yaml": TEAM.replace("{system: You write.}", "{system: You write." + issues + "}"),
-            "units.csv": "id,topic\na,tea\nb,mud\n",
-            "replies.jsonl": '{"role": "x", "reply": "x"}\n',
-            "experiment.yaml": text,
-        }.items():
-            (tmp_path / name).write_text(content, encoding="utf-8")
-        return load_experiment(tmp_path / "experiment.yaml")
+        team = TEAM.replace("{system: You write.}", "{system: You write." + issues + "}")
+        files = {"team.yaml": team, "units.csv": "id,topic\na,tea\nb,mud\n"}
+        return write_experiment(tmp_path, {**files, "experiment.yaml": text})
 
     return loaded
 
 
 def run(experiment: Experiment, folder: Path, model: Provider, *, cache: bool = True) -> Tally:
     """Runs an experiment on a model, with the calls kept beside the folder."""
-    store = open_experiment(folder, experiment)
     kept = folder.parent / "calls.sqlite" if cache else None
-    batch = experiment_batch(experiment, providers={"*": model}, kept=kept)
-    try:
-        return asyncio.run(run_batch(batch, store))
-    finally:
-        store.close()
+    return run_experiment(experiment, folder, model, kept=kept)
 
 
 def texts(folder: Path) -> dict[tuple[str, str], str]:

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 from case_files import case_folder
+from studies import query, run_experiment, write_experiment
 
 from orglab.engine.study.batch.response_sharing import StudySharing
-from orglab.engine.study.batch.runner import Batch, Planned, Tally, run_batch
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.batch.runner import Batch, Planned, Tally
+from orglab.engine.study.batch.study_folder import experiment_batch
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Completion, Request, TokenUsage, Unavailable
 from orglab.providers.scripted.provider import ScriptedProvider
-from orglab.results.store.reader import Reader
 from orglab.results.store.store import Store
 
 TEAM = """\
@@ -76,16 +76,15 @@ def load(tmp_path: Path) -> Load:
             assert old in text
             text = text.replace(old, new)
         rows = "id,topic\n" + "".join(f"u{number},tea {number}\n" for number in range(units))
-        for name, content in {
-            "team.yaml": team,
-            "units.csv": rows,
-            "replies.jsonl": '{"role": "x", "reply": "x"}\n',
-            "experiment.yaml": text,
-        }.items():
-            (tmp_path / name).write_text(content, encoding="utf-8")
-        return load_experiment(tmp_path / "experiment.yaml")
+        files = {"team.yaml": team, "units.csv": rows, "experiment.yaml": text}
+        return write_experiment(tmp_path, files)
 
     return loaded
+
+
+def run(experiment: Experiment, folder: Path, model: Model, **more: Any) -> Tally:
+    """Run an experiment on a model."""
+    return run_experiment(experiment, folder, ScriptedProvider(model), **more)
 
 
 class Model:
@@ -116,28 +115,6 @@ class Model:
         """How often each role of each unit was asked."""
         labels = [request.labels for request in self.requests]
         return Counter((each.unit, each.role) for each in labels)
-
-
-def run(
-    experiment: Experiment,
-    folder: Path,
-    model: Model,
-    stop: asyncio.Event | None = None,
-    **more: Any,
-) -> Tally:
-    """Runs an experiment on a model."""
-    store = open_experiment(folder, experiment)
-    batch = experiment_batch(experiment, providers={"*": ScriptedProvider(model)}, **more)
-    try:
-        return asyncio.run(run_batch(batch, store, stop=stop))
-    finally:
-        store.close()
-
-
-def query(folder: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Rows of a study."""
-    with Reader(folder) as reader:
-        return [tuple(row) for row in reader.rows(sql)]
 
 
 CALLS = """SELECT r.arm, r.unit, c.role, c.visit, c.attempts, c.identity, c.cost_usd
@@ -226,7 +203,7 @@ def test_stopped_half_way_it_goes_on(load: Load, tmp_path: Path, share: bool) ->
             if asked % limit == 0:
                 stop.set()
 
-        tally = run(experiment, tmp_path / "stopped", Model(count), stop)
+        tally = run(experiment, tmp_path / "stopped", Model(count), stop=stop)
         if not tally.interrupted:
             break
     assert asked == len(calm.requests)
@@ -269,7 +246,7 @@ def test_a_study_goes_on_in_another_place(load: Load, tmp_path: Path) -> None:
     calm = Model()
     run(experiment, tmp_path / "calm", calm)
     first = Model(lambda _: stop.set())
-    assert run(experiment, tmp_path / "study", first, stop).interrupted
+    assert run(experiment, tmp_path / "study", first, stop=stop).interrupted
     moved = tmp_path / "moved"
     moved.mkdir()
     for name in ("experiment.yaml", "team.yaml", "units.csv", "replies.jsonl"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from studies import units
 
 import orglab
 from orglab.engine.graph.team import Team
@@ -35,11 +36,6 @@ links:
      sees: blackboard}
 output: writer
 """
-
-
-def units(number: int) -> list[Unit]:
-    """So many units."""
-    return [Unit(id=f"u{n}", inputs={"topic": f"tea {n}"}, index=n) for n in range(number)]
 
 
 @pytest.mark.parametrize("at_once", [2, 64])

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from studies import query, run_experiment, write_experiment
 
-from orglab.engine.study.batch.runner import Tally, run_batch
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
-from orglab.engine.study.experiment.load import Experiment, load_experiment
+from orglab.engine.study.batch.runner import Tally
+from orglab.engine.study.experiment.load import Experiment
 from orglab.providers.base import Completion, Request, TokenUsage, Unavailable
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.store.reader import Reader
@@ -92,6 +92,11 @@ class Models:
         return [each for each in self.requests if each.labels.purpose == "judge"]
 
 
+def run(experiment: Experiment, folder: Path, models: Models, **more: Any) -> Tally:
+    """Run an experiment on models and judges."""
+    return run_experiment(experiment, folder, ScriptedProvider(models), **more)
+
+
 Load = Callable[..., Experiment]
 
 
@@ -103,39 +108,11 @@ def load(tmp_path: Path) -> Load:
         text = EXPERIMENT.replace("SHARE", str(share).lower())
         if evaluators:
             text = text.replace("[usage, {judge_panel: panel.yaml}]", evaluators)
-        for name, content in {
-            "team.yaml": TEAM,
-            "panel.yaml": panel,
-            "units.csv": "id,topic\na,tea\nb,milk\n",
-            "replies.jsonl": '{"role": "x", "reply": "x"}\n',
-            "experiment.yaml": text,
-        }.items():
-            (tmp_path / name).write_text(content, encoding="utf-8")
-        return load_experiment(tmp_path / "experiment.yaml")
+        units = "id,topic\na,tea\nb,milk\n"
+        files = {"team.yaml": TEAM, "panel.yaml": panel, "units.csv": units}
+        return write_experiment(tmp_path, {**files, "experiment.yaml": text})
 
     return loaded
-
-
-def run(
-    experiment: Experiment,
-    folder: Path,
-    models: Models,
-    stop: asyncio.Event | None = None,
-    **more: Any,
-) -> Tally:
-    """Runs an experiment."""
-    store = open_experiment(folder, experiment)
-    batch = experiment_batch(experiment, providers={"*": ScriptedProvider(models)}, **more)
-    try:
-        return asyncio.run(run_batch(batch, store, stop=stop))
-    finally:
-        store.close()
-
-
-def query(folder: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Rows of a study."""
-    with Reader(folder) as reader:
-        return [tuple(row) for row in reader.rows(sql)]
 
 
 VERDICTS = """SELECT r.arm, r.unit, c.position, c.role, c.visit, c.reply FROM calls c
@@ -254,7 +231,7 @@ def test_stopped_while_judging_it_goes_on(load: Load, tmp_path: Path) -> None:
             if len(asked) > often:
                 stop.set()
 
-        stops += run(load(), tmp_path / "stopped", Models(judge), stop, at_once=2).interrupted
+        stops += run(load(), tmp_path / "stopped", Models(judge), stop=stop, at_once=2).interrupted
         if stops <= often:
             break
     assert stops > 3

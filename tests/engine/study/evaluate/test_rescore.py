@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from studies import run_experiment, write_experiment
 
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import SpecError
-from orglab.engine.study.batch.runner import budget_of, run_batch
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.batch.runner import budget_of
 from orglab.engine.study.evaluate.rescore import evaluate_again, evaluators_of, roles_of
-from orglab.engine.study.experiment.load import load_experiment
 from orglab.providers.base import Completion, Request
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.store.reader import Reader
@@ -94,19 +93,14 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Counted:
 @pytest.fixture
 def study(tmp_path: Path, models: Counted) -> Path:
     """A study of four runs, judged."""
-    for name, text in {
+    files = {
         "team.yaml": TEAM,
         "experiment.yaml": EXPERIMENT,
         "panel.yaml": PANEL,
         "units.csv": "id,topic,more\na,tea,more.txt\nb,milk,more.txt\n",
         "more.txt": "more",
-        "replies.jsonl": '{"role": "x", "reply": "x"}\n',
-    }.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    experiment = load_experiment(tmp_path / "experiment.yaml")
-    store = open_experiment(tmp_path / "study", experiment)
-    tally = asyncio.run(run_batch(experiment_batch(experiment), store))
-    store.close()
+    }
+    tally = run_experiment(write_experiment(tmp_path, files), tmp_path / "study")
     assert tally.completed == 4
     models.requests.clear()
     return tmp_path / "study"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from studies import run_experiment, write_experiment
 
-from orglab.engine.study.batch.runner import run_batch
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
-from orglab.engine.study.experiment.load import load_experiment
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.display.summary import summary
 from orglab.results.report.experiment.data import Tables, read_tables
@@ -49,17 +46,10 @@ def run(tmp_path: Path) -> Run:
 
     def ran(*topics: str) -> Path:
         rows = "".join(f"u{at},{topic}\n" for at, topic in enumerate(topics))
-        (tmp_path / "units.csv").write_text(f"id,topic\n{rows}", encoding="utf-8")
-        (tmp_path / "team.yaml").write_text(TEAM.replace("SYSTEM", "A"), encoding="utf-8")
-        (tmp_path / "replies.jsonl").write_text('{"role": "x", "reply": "x"}\n', encoding="utf-8")
-        (tmp_path / "experiment.yaml").write_text(EXPERIMENT, encoding="utf-8")
-        experiment = load_experiment(tmp_path / "experiment.yaml")
+        team, units = TEAM.replace("SYSTEM", "A"), f"id,topic\n{rows}"
+        files = {"team.yaml": team, "units.csv": units, "experiment.yaml": EXPERIMENT}
         answer = ScriptedProvider(lambda request: request.messages[-1].content)
-        store = open_experiment(tmp_path / "study", experiment)
-        try:
-            asyncio.run(run_batch(experiment_batch(experiment, providers={"*": answer}), store))
-        finally:
-            store.close()
+        run_experiment(write_experiment(tmp_path, files), tmp_path / "study", answer)
         return tmp_path / "study"
 
     return ran

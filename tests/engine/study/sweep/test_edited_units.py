@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from studies import write_files
 
 from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.sweep.load import load_sweep
@@ -45,10 +46,8 @@ def run(tmp_path: Path) -> Run:
 
     def ran(*topics: str) -> Path:
         rows = "".join(f"u{at},{topic}\n" for at, topic in enumerate(topics))
-        (tmp_path / "units.csv").write_text(f"id,topic\n{rows}", encoding="utf-8")
-        (tmp_path / "team.yaml").write_text(TEAM, encoding="utf-8")
-        (tmp_path / "replies.jsonl").write_text('{"role": "x", "reply": "x"}\n', encoding="utf-8")
-        (tmp_path / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
+        files = {"units.csv": f"id,topic\n{rows}", "team.yaml": TEAM, "sweep.yaml": SWEEP}
+        write_files(tmp_path, files)
         sweep = load_sweep(tmp_path / "sweep.yaml")
         answer = ScriptedProvider(lambda request: request.messages[-1].content)
         store = open_sweep(tmp_path / "study", sweep)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 __all__ = ["case_folder"]
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).parents[1] / "data/cases"
 
 
 def case_folder(case: str) -> Path:

@@ -3,7 +3,7 @@
 Run as a script it prints the digests of a folder of CSV files as JSON:
 
     orglab run STUDY.yaml --seed 7 --no-cache --out DIR && orglab export DIR --to csv
-    python tests/data/table_digests.py DIR/export --without-clocks > tests/data/golden/NAME.json
+    python tests/support/table_digests.py DIR/export --without-clocks > tests/data/golden/NAME.json
 """
 
 from __future__ import annotations
