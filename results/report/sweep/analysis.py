@@ -217,21 +217,6 @@ def trends_of(values: Floats, design: Design, axes: Sequence[Axis]) -> list[Tren
     return found
 
 
-def _moved(design: Design, axes: Sequence[Axis], factor: int) -> list[int]:
-    """The points at which the factor changes the team; all where that is not known of a design."""
-    if not is_grid(design, axes):
-        return list(range(len(design.codes)))
-    reference = axes[factor].reference
-    return sorted(
-        {
-            point
-            for level in range(len(axes[factor].labels))
-            for pair in design.pairs(factor, level, reference)
-            for point in pair
-        }
-    )
-
-
 # --- interactions --------------------------------------------------------------------------------
 
 

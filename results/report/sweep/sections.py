@@ -26,6 +26,7 @@ from orglab.results.report.render.blocks import (
 )
 from orglab.results.report.render.forest import ForestGroup, ForestRow, forest
 from orglab.results.report.render.pareto_plot import ParetoMark, pareto_figure
+from orglab.results.report.render.prose import paragraphs
 from orglab.results.report.sweep.analysis import FrontRow, MainEffect, VariantRow
 from orglab.results.report.sweep.estimates import (
     ALPHA,
@@ -367,22 +368,8 @@ def methods_section(findings: SweepFindings) -> Section:
     """Describe the methods for a paper."""
     plan = findings.plan.normal
     design = plan["design"] if isinstance(plan["design"], str) else next(iter(plan["design"]))
-    pairing = (
-        "shared identical calls until they diverged" if plan["share_prefix"] else "shared no calls"
-    )
-    words = (
-        f"{amount(len(plan['points']), 'variant')} of {plan['base']['file']} ({design} design over "
-        f"{amount(len(plan['factors']), 'factor')}) were each run on {amount(len(plan['units']), 'unit')}, "
-        f"{amount(plan['replicates'], 'time')}, root seed {plan['seed']}, in seeded, interleaved order; draws "
-        f"from pools were the same for all variants of a unit, and variants {pairing}. Replicates and "
-        "judges were averaged within units, and every figure was made within units first, so that "
-        "units are the sample (summary measures; Matthews et al. 1990). Intervals and tests are of "
-        "Student's t over units, two-sided; p-values of main effects were corrected over all levels "
-        "of an outcome, those of variants over all variants (Holm 1979). A run counts where it "
-        "completed; cost is that of completed runs, replies shared with others in full, judges aside."
-    )
-    if any(row.share is not None for row in findings.front):
-        words += " The front was held against 1,000 bootstrap resamples of the units (Efron 1979)."
+    bootstrap = any(row.share is not None for row in findings.front)
+    texts = paragraphs("sweep_methods.txt.j2", plan=plan, design=design, bootstrap=bootstrap)
     factors = [
         f"{factor.name} ({factor.path}): {', '.join(factor.labels[:_SHOWN])}"
         + (f", … ({len(factor.labels)} in all)" if len(factor.labels) > _SHOWN else "")
@@ -394,5 +381,5 @@ def methods_section(findings: SweepFindings) -> Section:
     return Section(
         id="methods",
         title="Methods",
-        blocks=[Paragraph(text=words), Bullets(items=factors), Paragraph.note(frozen)],
+        blocks=[Paragraph(text=texts[0]), Bullets(items=factors), Paragraph.note(frozen)],
     )
