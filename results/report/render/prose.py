@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from orglab.providers.base import JSON
 from orglab.results.number_format import MINUS, amount, label, name_list, number, percent
+from orglab.results.usage.cost_text import interrupted_text, uncounted_text
 
 __all__ = ["paragraphs", "sentences"]
 
@@ -35,8 +36,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {
-        "MINUS": MINUS, "amount": amount, "name_list": name_list, "number": number,
-        "percent": percent,
+        "MINUS": MINUS, "amount": amount, "interrupted_text": interrupted_text,
+        "name_list": name_list, "number": number, "percent": percent,
+        "uncounted_text": uncounted_text,
     }  # fmt: skip
     environment.filters["label"] = label
     return environment

@@ -25,7 +25,7 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
-from orglab.results.usage.cost_text import interrupted_text, uncounted_text
+from orglab.results.report.render.prose import sentences
 
 __all__ = ["costs_section"]
 
@@ -34,38 +34,9 @@ def costs_section(findings: ExperimentFindings) -> Section:
     """Show tables and a figure of costs."""
     costs = findings.costs
     blocks: list[Block] = [_costs_figure(costs), _by_role(costs), _contrasts(findings)]
-    notes = [
-        (
-            "Seconds of a role are service and waiting added up, also where calls ran side by "
-            "side; seconds of a run are those on its critical path. Every run that was begun "
-            "counts, however it ended; calls that a retry put aside stand apart."
-        )
-    ]
-    if costs.unreal and costs.total.usd:
-        notes.append(
-            f"Dollars are {costs.unreal}: what a simulated model's tokens would cost at the price that "
-            "the spec names. Nobody was paid for them."
-        )
-    if costs.between_arms:
-        notes.append(
-            "Arms shared calls until they diverged. Each arm's figures hold shared calls in full, "
-            "as if it had run alone; net figures hold what was paid, and the arm that asked first "
-            "paid."
-        )
-    if costs.total.cached_calls:
-        notes.append(
-            f"The replies of {amount(costs.total.cached_calls, 'call')} were taken from other studies "
-            "that had asked the same: the figures hold them in full, net figures without them."
-        )
-    if costs.total.unpriced:
-        notes.append(
-            f"The price of {amount(costs.total.unpriced, 'call')} is not known, so sums with them "
-            "are unknown and not 0."
-        )
-    if findings.spending is not None and findings.spending.cut:
-        notes.append(interrupted_text(findings.spending))
-    if findings.spending is not None and findings.spending.uncounted_usd:
-        notes.append(uncounted_text(findings.spending))
+    notes = sentences(
+        "cost_notes.txt.j2", costs=costs, total=costs.total, spending=findings.spending
+    )
     blocks += [Paragraph.note(words) for words in notes]
     return Section(id="costs", title="Cost", blocks=blocks)
 

@@ -14,6 +14,7 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
+from orglab.results.report.render.prose import sentences
 
 __all__ = ["changed_after_data", "deviations_section"]
 
@@ -61,34 +62,12 @@ def _change_title(change: PlanChange) -> str:
 
 
 def _facts(findings: ExperimentFindings) -> list[str]:
-    facts = list(findings.errors) if findings.tables.rows else []
-    tables = findings.tables
-    if others := tables.outside - tables.earlier:
-        facts.append(
-            f"{amount(others, 'run')} in the store are not in the plan (other "
-            "units, replicates or seeds), and are left out"
-        )
-    if tables.earlier:
-        facts.append(
-            f"{amount(tables.earlier, 'run')} in the store are of an earlier content of their unit, "
-            "which was edited under the same id, and are left out"
-        )
-    if tables.rows and findings.plan.added > findings.progress.first and not findings.changes:
-        facts.append("the plan was frozen after the first run had begun")
-    if not findings.declared:
-        facts.append("no primary outcome was declared: everything shown is exploratory")
-    if findings.later:
-        facts.append(
-            f"scored with evaluators that the plan does not have: {'; '.join(findings.later)}"
-        )
-    retried = sum(row.retries > 0 for row in tables.rows.values())
-    if retried:
-        facts.append(f"{amount(retried, 'run')} failed and were tried again")
-    diverged = sum(row.diverged is not None for row in tables.rows.values())
-    if diverged:
-        facts.append(f"{amount(diverged, 'run')} gave other events when gone on with than before")
-    if findings.analysis and findings.analysis.duplicates:
-        facts.append(
-            f"{amount(findings.analysis.duplicates, 'score')} written twice were counted once"
-        )
-    return facts
+    rows = findings.tables.rows.values()
+    errors = list(findings.errors) if rows else []
+    return errors + sentences(
+        "deviations.txt.j2",
+        findings=findings,
+        tables=findings.tables,
+        retried=sum(row.retries > 0 for row in rows),
+        diverged=sum(row.diverged is not None for row in rows),
+    )
