@@ -17,10 +17,10 @@ PACKAGE = Path(__file__).parent / "plugin_package"
 
 USE_THEM = """
 import asyncio, json
+from orglab.engine.spec.plugin_settings import short_field
 from orglab.engine.tools.factory import make, make_plugin
 from orglab.evaluators.base import Output
 from orglab.evaluators.evaluate import evaluate_run
-from orglab.evaluators.short_form import parse_use
 from orglab.providers.base import Message, Request
 from orglab.providers.registry import load_plugin, plugin_names, plugin_version
 from orglab.results.records import RunRecord
@@ -34,8 +34,8 @@ async def main():
         fate="delivered")
     run = RunRecord(
         id="r", arm="a", unit="u", inputs={}, status="completed", outputs=[answer], answer=answer)
-    name, arguments = parse_use({"shouting": "x"})
-    shouting = make_plugin("orglab.evaluators", name, {**arguments, "max": 0.5}, None)
+    field = short_field(load_plugin("orglab.evaluators", "shouting"))
+    shouting = make_plugin("orglab.evaluators", "shouting", {field: "x", "max": 0.5}, None)
     (measured,) = await evaluate_run(run, [("shouting", shouting)], None)
     dice = make("dice", {"seed": 7}, resolve=None)
     throw = {"dice": 3}

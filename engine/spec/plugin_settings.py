@@ -116,6 +116,12 @@ def spread(item: JSON) -> tuple[str, JSON] | None:
     return None
 
 
+def short_field(cls: type) -> str | None:
+    """Return the field that ``{name: arg}`` sets: the evaluator's first own one, if it has any."""
+    inherited = {field.name for field in fields(OutputEvaluator)}
+    return next((one.name for one in _fields(cls) if one.name not in inherited), None)
+
+
 def weights_file(provider: str, model: str, options: Mapping[str, JSON]) -> Path | None:
     """The file of weights that an entry means; None where there is none on this machine."""
     kind: type[Provider] = load_plugin("orglab.providers", provider)
@@ -238,12 +244,11 @@ class PluginCheck:
         """``{name: arg}`` sets the first field of the evaluator's own."""
         if isinstance(value, dict):
             return value
-        inherited = {field.name for field in fields(OutputEvaluator)}
-        own = [field.name for field in _fields(cls) if field.name not in inherited]
-        if not own:
+        own = short_field(cls)
+        if own is None:
             self._tell(path, f"`{name}` takes no argument", hint=f"write `{name}` alone")
             return {}
-        return {own[0]: value}
+        return {own: value}
 
     # -- models
 

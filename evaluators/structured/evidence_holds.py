@@ -22,7 +22,7 @@ from orglab.evaluators.base import (
     ToolFunction,
 )
 from orglab.evaluators.structured.field_path import nearest
-from orglab.evaluators.structured.numbers import near
+from orglab.evaluators.structured.number import near
 from orglab.evaluators.structured.table import foreign_columns, listed, structured, table_columns
 
 __all__ = ["MEASURES", "EvidenceHolds", "Item"]

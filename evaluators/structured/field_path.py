@@ -6,9 +6,17 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from orglab.evaluators.base import JSON, EvaluationError, Output
+from orglab.evaluators.base import JSON, Context, EvaluationError, Output
 
-__all__ = ["ABSENT", "look_up", "nearest", "text_at", "value_at"]
+__all__ = [
+    "ABSENT",
+    "look_up",
+    "nearest",
+    "no_reference",
+    "reference_answer",
+    "text_at",
+    "value_at",
+]
 
 
 class _Absent:
@@ -85,3 +93,16 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
         lower.setdefault(each.casefold(), each)
     close = get_close_matches(name.casefold(), list(lower), n=1, cutoff=0.6)
     return lower[close[0]] if close else None
+
+
+def reference_answer(context: Context, column: str) -> JSON:
+    """The unit's reference answer from ``column``, or ``ABSENT`` (null is no answer)."""
+    for source in (context.extra, context.inputs):
+        if source.get(column) is not None:
+            return source[column]
+    return ABSENT
+
+
+def no_reference(column: str, argument: str) -> str:
+    """Why a comparison is missing, in words."""
+    return f"the unit has no {column!r} to compare with, and no `{argument}` is given"

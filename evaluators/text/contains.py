@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from orglab.evaluators.base import Context, Output, OutputEvaluator, Scale, Score
-from orglab.evaluators.reference import no_reference, reference_answer
-from orglab.evaluators.structured.field_path import ABSENT, text_at
+from orglab.evaluators.structured.field_path import ABSENT, no_reference, reference_answer, text_at
 from orglab.evaluators.text.normalize import find_phrase, fold, fold_case
 
 __all__ = ["Contains"]

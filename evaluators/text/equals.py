@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from orglab.evaluators.base import JSON, Context, Output, OutputEvaluator, Scale, Score
-from orglab.evaluators.reference import no_reference, reference_answer
-from orglab.evaluators.structured.field_path import ABSENT, value_at
+from orglab.evaluators.structured.field_path import ABSENT, no_reference, reference_answer, value_at
 from orglab.evaluators.text.normalize import fold, fold_case
 
 __all__ = ["Equals", "brief", "same_value"]

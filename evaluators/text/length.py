@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import regex
 
 from orglab.evaluators.base import Context, Output, OutputEvaluator, Scale, Score
+from orglab.evaluators.process.drafts import TextMeasure
 from orglab.evaluators.structured.field_path import text_at
 from orglab.evaluators.text.normalize import fold, sentences, words
 
-__all__ = ["Length"]
+__all__ = ["Length", "Words"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,3 +51,14 @@ class Length(OutputEvaluator):
         if self.unit == "sentences":
             return len(sentences(text))
         return len(regex.findall(r"\X", fold(text)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(TextMeasure):
+    """Words of the output, after normalisation, and with ``drafts`` of each draft."""
+
+    scale: ClassVar[Scale] = "count"
+
+    def measured(self, text: str) -> Sequence[Score]:
+        """Counts."""
+        return [self.score(len(words(text)))]

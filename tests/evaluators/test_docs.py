@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
+from orglab.engine.spec.plugin_settings import short_field, spread
 from orglab.engine.tools.factory import make_plugin
 from orglab.evaluators.base import Evaluator, OutputEvaluator
 from orglab.evaluators.process.approvals import Approvals
 from orglab.evaluators.process.usage import Usage
-from orglab.evaluators.short_form import parse_use
 from orglab.evaluators.structured.evidence_holds import MEASURES
 from orglab.providers.registry import load_plugin, plugin_names
 
@@ -34,7 +34,11 @@ OURS = [
 
 
 def _made(item: Any) -> Any:
-    name, arguments = parse_use(item)
+    written = spread(item)
+    assert written is not None
+    name, value = written
+    field = str(short_field(load_plugin("orglab.evaluators", name)))
+    arguments: dict[str, Any] = value if isinstance(value, dict) else {field: value}
     return make_plugin("orglab.evaluators", name, arguments, Path)
 
 

@@ -12,8 +12,7 @@ from orglab.evaluators.base import EvaluationError, OutputEvaluator
 from orglab.evaluators.structured.field import FieldEquals
 from orglab.evaluators.structured.field_path import ABSENT, look_up
 from orglab.evaluators.structured.matches_schema import MatchesSchema
-from orglab.evaluators.structured.number import Number
-from orglab.evaluators.structured.numbers import last_number, near
+from orglab.evaluators.structured.number import Number, last_number, near
 from orglab.evaluators.text.contains import Contains
 from orglab.evaluators.text.equals import Equals, same_value
 from orglab.evaluators.text.length import Length

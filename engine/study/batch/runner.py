@@ -25,7 +25,7 @@ from orglab.engine.study.batch.run_gate import Gate, Interrupted
 from orglab.engine.study.batch.units import unit_content
 from orglab.engine.study.evaluate.evaluate_run import Measurer
 from orglab.engine.study.evaluate.judging import Judging
-from orglab.engine.tools.records.vectors_file import vectors_file
+from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.engine.tools.source_pool import Sources
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin

@@ -25,7 +25,7 @@ from orglab.engine.study.batch.preflight import unready
 from orglab.engine.study.batch.response_sharing import sharing_of
 from orglab.engine.study.evaluate.evaluate_run import Measurer
 from orglab.engine.study.evaluate.judging import Judging
-from orglab.engine.tools.records.vectors_file import vectors_file
+from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.providers.base import JSON
 from orglab.results.store.reader import RunRow
 from orglab.results.store.store import Store

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import regex
 
-from orglab.engine.tools.records.stems import STOP_WORDS, stem
+from orglab.engine.tools.records.bm25 import STOP_WORDS, stem
 from orglab.evaluators.text.normalize import fold_case, words
 
 __all__ = ["REPORTING", "UNITS", "Figure", "Statement", "agree", "read_statement"]

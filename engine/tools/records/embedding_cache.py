@@ -5,21 +5,27 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from orglab.engine.spec.messages import nearest
-from orglab.engine.tools.records.vectors_file import vectors_file
 from orglab.providers.base import JSON, ProviderError
 from orglab.providers.embedder import Embedder
 from orglab.providers.registry import load_plugin, plugin_names
 
-__all__ = ["PIECE", "Matrix", "embedder_of", "kept_vectors", "pieces"]
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["PIECE", "Matrix", "embedder_of", "kept_vectors", "pieces", "vectors_file"]
+
+vectors_file: ContextVar[Path | None] = ContextVar("vectors_file", default=None)
+"""A DuckDB file; None: vectors are kept in memory alone."""
+
 
 Matrix: TypeAlias = NDArray[np.float32]
 
@@ -153,6 +159,8 @@ def _open(file: Path) -> duckdb.DuckDBPyConnection:
     Raises:
         ProviderError: It is a link, or cannot be opened.
     """
+    import duckdb  # slow to import: only a study with vectors needs it
+
     if file.is_symlink():
         raise ProviderError(f"{file} is a link: a study's files are real ones")
     try:

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from orglab.engine.spec.messages import nearest
 from orglab.engine.tools.records.bm25 import Index
-from orglab.engine.tools.table.readers import TableError, decode
-from orglab.engine.tools.table.records_file import json_objects
+from orglab.engine.tools.table.readers import TableError, decode, json_objects
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from orglab.engine.tools.records.base import RecordsTool
-from orglab.engine.tools.records.bm25 import Index
+from orglab.engine.tools.records.bm25 import Index, stem
 from orglab.engine.tools.records.claim_parser import (
     REPORTING,
     Figure,
@@ -17,7 +17,6 @@ from orglab.engine.tools.records.claim_parser import (
     agree,
     read_statement,
 )
-from orglab.engine.tools.records.stems import stem
 from orglab.engine.tools.records.store import Passage, RecordStore, texts_of
 from orglab.engine.tools.table.base import arguments_schema, text
 from orglab.evaluators.text.normalize import sentences

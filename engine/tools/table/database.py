@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import duckdb
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orglab.engine.tools.table.column_types import CellType, Column
 from orglab.providers.base import ToolError
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = ["Answer", "Database", "quoted"]
 
@@ -65,6 +66,8 @@ class Database:
     """The table ``data``, in a database of its own that nothing can change after it is filled."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
+        import duckdb  # slow to import: only a table that is asked needs it
+
         self._connection = duckdb.connect(":memory:", config=_SETTINGS)
         self._fill(columns)
 
@@ -83,6 +86,8 @@ class Database:
         Raises:
             ToolError: It cannot be parsed.
         """
+        import duckdb
+
         cursor = self._connection.cursor()
         try:
             found = cursor.extract_statements(sql)
@@ -109,6 +114,8 @@ class Database:
         Raises:
             ToolError: It was interrupted, or the database refuses it; in its words.
         """
+        import duckdb
+
         cursor = self._connection.cursor()
         timer = threading.Timer(seconds, cursor.interrupt)
         timer.daemon = True

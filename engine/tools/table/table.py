@@ -21,8 +21,14 @@ from orglab.engine.tools.table.column_types import (
     read_value,
 )
 from orglab.engine.tools.table.database import Database
-from orglab.engine.tools.table.readers import Rows, TableError, csv_rows, decode
-from orglab.engine.tools.table.records_file import jsonl_rows, parquet_rows
+from orglab.engine.tools.table.readers import (
+    Rows,
+    TableError,
+    csv_rows,
+    decode,
+    jsonl_rows,
+    parquet_rows,
+)
 from orglab.engine.tools.table.where_filter import condition
 
 __all__ = ["Form", "Table", "load_table", "loaded"]

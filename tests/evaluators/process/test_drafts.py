@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from orglab.evaluators.base import EvaluationError
 from orglab.evaluators.process.drafts import drafting
+from orglab.evaluators.text.length import Words
 from orglab.evaluators.text.retention import KeptShare, kept_share
-from orglab.evaluators.text.words import Words
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
 

@@ -26,7 +26,7 @@ from orglab.engine.study.cluster.client.version_check import plugins_used
 from orglab.engine.study.cluster.client.worker_connection import Home
 from orglab.engine.study.cluster.client.worker_pool import Crew, Study
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
-from orglab.engine.tools.records.vectors_file import vectors_file
+from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.results.store.journal.run_journal import RunJournal
 from orglab.results.store.store import Store
 

@@ -15,7 +15,7 @@ from orglab.engine.study.cluster.worker.bundle_loader import Unpacked
 from orglab.engine.study.cluster.worker.remote_journal import RemoteJournal, RemoteSharing, entry_of
 from orglab.engine.study.cluster.worker.remote_limits import RemoteModelClients
 from orglab.engine.study.cluster.worker.session import Session
-from orglab.engine.tools.records.vectors_file import vectors_file
+from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.engine.tools.source_pool import Sources
 from orglab.providers.base import JSON
 

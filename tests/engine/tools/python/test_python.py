@@ -223,7 +223,7 @@ async def test_a_function_that_changes_under_a_study_ends_it(folder: Path) -> No
 
 def test_an_installed_function_is_known_by_its_version(tmp_path: Path) -> None:
     """Distribution and version, and the file's content."""
-    function = "orglab.engine.tools.records.stems:stem"
+    function = "orglab.engine.tools.records.bm25:stem"
     frozen = ask_source("stem", PythonFunction, {"function": function}, tmp_path)
     assert frozen["what"]["distribution"].startswith("orglab ")
     assert len(frozen["what"]["sha256"]) == 64

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from orglab.engine.tools.factory import make
-from orglab.engine.tools.records.bm25 import Index
+from orglab.engine.tools.records.bm25 import Index, stem, stems
 from orglab.engine.tools.records.get_record import GetRecord
 from orglab.engine.tools.records.search_records import LONGEST_QUERY, SearchRecords
-from orglab.engine.tools.records.stems import stem, stems
 from orglab.engine.tools.records.store import load_store, same, texts_of
 from orglab.providers.base import JSON, ToolError
 
