@@ -111,8 +111,7 @@ def spread(item: JSON) -> tuple[str, JSON] | None:
     if isinstance(item, str):
         return item, {}
     if isinstance(item, dict) and len(item) == 1:
-        name, value = next(iter(item.items()))
-        return name, value
+        return next(iter(item.items()))
     return None
 
 
@@ -160,8 +159,6 @@ class PluginCheck:
     trust: bool = False
     served: dict[str, Mapping[str, JSON]] = field(default_factory=dict)
     inner_roles: Sequence[str] = ()
-
-    # -- what a document holds
 
     def document(self, data: Mapping[str, JSON]) -> None:
         """Checks tools, evaluators, checks and models of a document."""

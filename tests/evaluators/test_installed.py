@@ -30,7 +30,7 @@ def test_every_installed_evaluator_loads(name: str) -> None:
         (Length, "unit"),
         (ColumnsExist, "table"),
         (RequiredSections, "sections"),
-        (Approvals, "role"),
+        (Approvals, "link"),
         (Usage, None),
     ],
 )
