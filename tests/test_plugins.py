@@ -34,8 +34,8 @@ async def main():
         fate="delivered")
     run = RunRecord(
         id="r", arm="a", unit="u", inputs={}, status="completed", outputs=[answer], answer=answer)
-    field = short_field(load_plugin("orglab.evaluators", "shouting"))
-    shouting = make_plugin("orglab.evaluators", "shouting", {field: "x", "max": 0.5}, None)
+    arguments = {short_field(load_plugin("orglab.evaluators", "shouting")): "x"}
+    shouting = make_plugin("orglab.evaluators", "shouting", {**arguments, "max": 0.5}, None)
     (measured,) = await evaluate_run(run, [("shouting", shouting)], None)
     dice = make("dice", {"seed": 7}, resolve=None)
     throw = {"dice": 3}
