@@ -18,7 +18,7 @@ from orglab.providers.base import (
     ToolCall,
     Unavailable,
 )
-from orglab.providers.simulated.random_stream import Draws
+from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.structured_output.parse import read_reply
 
 __all__ = ["FAULTS", "InjectedFaults", "combined_rates"]
@@ -81,7 +81,7 @@ class InjectedFaults:
         return rate > 0.0 and _uniform(name, self._identity, attempt) < rate
 
     def _altered(self, name: str, completion: Completion, request: Request) -> Completion:
-        draws = Draws(f"{name} {self._identity}")
+        draws = RandomStream(f"{name} {self._identity}")
         marked = replace(
             completion, native=False, notes=(*completion.notes, f"planted fault: {name}")
         )
@@ -104,7 +104,7 @@ def _error(name: str, note: str) -> ProviderError:
     return Unavailable(note)
 
 
-def _truncated(completion: Completion, draws: Draws) -> Completion:
+def _truncated(completion: Completion, draws: RandomStream) -> Completion:
     """Return the reply as a token limit leaves it: its prefix, or its last tool call truncated."""
     calls = completion.tool_calls
     if calls:
@@ -113,7 +113,7 @@ def _truncated(completion: Completion, draws: Draws) -> Completion:
     return replace(completion, text=text, tool_calls=calls, stop="length", logprobs=None)
 
 
-def _malformed(completion: Completion, request: Request, draws: Draws) -> Completion:
+def _malformed(completion: Completion, request: Request, draws: RandomStream) -> Completion:
     """Return the reply with broken JSON in its tool calls or text; free text is shuffled."""
     if completion.tool_calls:
         calls = tuple(_truncated_call(call, draws) for call in completion.tool_calls)
@@ -126,7 +126,7 @@ def _malformed(completion: Completion, request: Request, draws: Draws) -> Comple
     return replace(completion, text=text, logprobs=None)
 
 
-def _broken(text: str, draws: Draws) -> tuple[str, ...]:
+def _broken(text: str, draws: RandomStream) -> tuple[str, ...]:
     """Return broken forms of a JSON text, the most typical first; the last is never readable."""
     unquoted = text.replace('"', "")
     bare = "".join(mark for mark in unquoted if mark not in "{}[]:,")
@@ -137,10 +137,10 @@ def _unreadable(text: str, request: Request) -> bool:
     return read_reply(text, request.schema).problem is not None
 
 
-def _truncated_call(call: ToolCall, draws: Draws) -> ToolCall:
+def _truncated_call(call: ToolCall, draws: RandomStream) -> ToolCall:
     return replace(call, arguments=_random_prefix(call.arguments, draws))
 
 
-def _random_prefix(text: str, draws: Draws) -> str:
+def _random_prefix(text: str, draws: RandomStream) -> str:
     """Return a random prefix of a text, from a quarter to three quarters of it."""
     return text[: int(len(text) * draws.real(0.25, 0.75))]

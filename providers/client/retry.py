@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from orglab.providers.base import ProviderError, RateLimited, Unavailable
-from orglab.providers.simulated.random_stream import Draws
+from orglab.providers.simulated.random_stream import RandomStream
 
 __all__ = ["GiveUp", "Retry", "RetryPolicy", "is_retryable"]
 
@@ -80,7 +80,7 @@ class RetryPolicy:
     def _seconds(self, error: ProviderError, attempt: int, identity: str) -> float:
         """Return the delay: at least what the server asks for, with jitter."""
         most = min(self.max_backoff_seconds, self.initial_seconds * 2.0 ** (attempt - 1))
-        jitter = Draws(f"wait {identity} {attempt}").real(0.0, most)
+        jitter = RandomStream(f"wait {identity} {attempt}").real(0.0, most)
         asked = _requested_wait(error)
         return asked + min(jitter, asked / 10.0) if asked else jitter
 

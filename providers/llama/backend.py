@@ -1,10 +1,10 @@
-"""The weights in memory: llama-cpp-python behind the few things that are asked of it.
+"""Weights in memory, by llama-cpp-python.
 
-The same call must give the same reply, whatever was computed before. So a prompt is always read in
-the same chunks, cut at the ends of turns and, in a long turn, every ``CHUNK`` tokens; and of an
-earlier prompt only whole chunks that are equal from the start are kept: they hold, bit for bit,
-what reading them again would give. Nothing is kept where the model's memory cannot be cut at a
-token (recurrent and sliding-window models).
+The same call must give the same reply, whatever was computed before. So a prompt is always evaluated
+in the same chunks: up to the end of each turn and, in a long turn, every ``CHUNK`` tokens. Of the
+earlier prompt only complete chunks that are equal from the start are reused: bit for bit, they hold
+what evaluating them again would give. Nothing is reused if the model's memory cannot be truncated at
+a token (recurrent and sliding-window models).
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ __all__ = [
     "CHUNK",
     "Backend",
     "LlamaBackend",
-    "Settings",
-    "Step",
+    "ModelSettings",
+    "SampledToken",
     "chunk_ends",
     "library_installed",
 ]
 
 CHUNK = 64
-"""Most tokens of a prompt that are read at once."""
+"""Most tokens of a prompt that are evaluated at once."""
 
 
-class Step(NamedTuple):
-    """One token drawn.
+class SampledToken(NamedTuple):
+    """One sampled token.
 
     Attributes:
         token: Its number in the vocabulary.
-        ends: It says that the reply is over, and is no part of its text.
-        logprob: ``{token, logprob, top?}`` where it was asked for.
+        ends: It ends the reply and is not part of its text.
+        logprob: ``{token, logprob, top?}`` if it was requested.
     """
 
     token: int
@@ -52,8 +52,8 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
-    """What makes an open model: two aliases with equal settings share one.
+class ModelSettings:
+    """Settings of an open model; two aliases with equal settings share one.
 
     Attributes:
         path: File of the weights, GGUF.
@@ -69,37 +69,37 @@ class Settings:
 
 
 class Backend(Protocol):
-    """What ``LocalModel`` needs of weights; tests bring one without any."""
+    """What ``LocalModel`` needs of weights; tests have one without any."""
 
     @property
     def fingerprint(self) -> str:
-        """What serves: versions, weights, settings."""
+        """Return what serves: versions, weights, settings."""
 
     @property
     def template(self) -> str | None:
-        """The chat template in the weights' metadata."""
+        """Return the chat template in the weights' metadata."""
 
     @property
     def marks(self) -> tuple[str, str]:
-        """Texts of the tokens that begin and end a sequence."""
+        """Return the texts of the tokens that begin and end a sequence."""
 
     def tokens(self, text: str, *, special: bool) -> list[int]:
-        """Tokens of a text; with ``special``, marks such as ``<|im_end|>`` count as such."""
+        """Return a text's tokens; with ``special``, marks such as ``<|im_end|>`` are control tokens."""
 
     def text(self, tokens: Sequence[int], *, special: bool = False) -> bytes:
-        """The text of tokens; marks give nothing unless ``special``."""
+        """Return the text of tokens; control tokens have none unless ``special``."""
 
     def steps(
-        self, prompt: Sequence[int], sampling: Sampling, given_up: Callable[[], bool]
-    ) -> Generator[Step, None, None]:
-        """Tokens of a reply, without end; stops early when ``given_up`` says so."""
+        self, prompt: Sequence[int], sampling: Sampling, cancelled: Callable[[], bool]
+    ) -> Generator[SampledToken, None, None]:
+        """Yield tokens of a reply, without end; stop when ``cancelled()``."""
 
     def close(self) -> None:
-        """Frees the memory."""
+        """Free the memory."""
 
 
 def chunk_ends(prompt: Sequence[int], ends_turn: Callable[[int], bool]) -> list[int]:
-    """Where the chunks of a prompt end; the same for all prompts with the same beginning."""
+    """Return where the chunks of a prompt end; equal for prompts with the same beginning."""
     ends: list[int] = []
     for position, token in enumerate(prompt, 1):
         if ends_turn(token) or position - (ends[-1] if ends else 0) == CHUNK:
@@ -113,20 +113,20 @@ def library_installed() -> bool:
 
 
 class LlamaBackend:
-    """Weights opened by llama-cpp-python. Not for two threads at once."""
+    """Weights opened by llama-cpp-python. Not thread-safe."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Reads the weights.
+    def __init__(self, settings: ModelSettings) -> None:
+        """Load the weights.
 
-        llama-cpp-python turns the process's standard output away while it does, so nothing else
-        should print meanwhile.
+        llama-cpp-python redirects the process's standard output meanwhile, so nothing else should
+        print.
 
         Raises:
             BadRequest: The file cannot be loaded as a model.
         """
         self._lib: ModuleType = importlib.import_module("llama_cpp")
         self._settings = settings
-        self._kept: tuple[int, ...] = ()
+        self._last_prompt: tuple[int, ...] = ()
         try:
             self._llama: Handle = self._lib.Llama(
                 str(settings.path),
@@ -140,11 +140,11 @@ class LlamaBackend:
             raise BadRequest(f"{settings.path.name} cannot be loaded: {error}") from None
         self._vocabulary = self._lib.llama_model_get_vocab(self._llama.model)
         self._tokenizer: Handle = None
-        self._cuttable = self._can_be_cut()
+        self._reusable = self._memory_is_reusable()
 
     @property
     def fingerprint(self) -> str:
-        """Versions, weights and settings that decide what is computed."""
+        """Return versions, weights and settings that decide what is computed."""
         version = importlib.metadata.version("llama-cpp-python")
         path = self._settings.path
         return (
@@ -154,45 +154,45 @@ class LlamaBackend:
 
     @property
     def template(self) -> str | None:
-        """The chat template in the weights' metadata."""
+        """Return the chat template in the weights' metadata."""
         text = self._llama.metadata.get("tokenizer.chat_template")
         return None if text is None else str(text)
 
     @property
     def marks(self) -> tuple[str, str]:
-        """Texts of the tokens that begin and end a sequence."""
+        """Return the texts of the tokens that begin and end a sequence."""
         return self._mark(self._llama.token_bos()), self._mark(self._llama.token_eos())
 
     def tokens(self, text: str, *, special: bool) -> list[int]:
-        """Tokens of a text, with a begin mark where the model wants one and the text has none."""
+        """Return a text's tokens, with a begin mark if the model needs one and the text has none."""
         begins = special and self._llama.metadata.get("tokenizer.ggml.add_bos_token") == "true"
         bos = self.marks[0]
         add = begins and not (bos and text.startswith(bos))
         return list(self._llama.tokenize(text.encode(), add_bos=add, special=special))
 
     def text(self, tokens: Sequence[int], *, special: bool = False) -> bytes:
-        """The text of tokens."""
+        """Return the text of tokens."""
         return b"".join(self._piece(token, special=special) for token in tokens)
 
     def steps(
-        self, prompt: Sequence[int], sampling: Sampling, given_up: Callable[[], bool]
-    ) -> Generator[Step, None, None]:
-        """Tokens of a reply, as long as they are taken."""
+        self, prompt: Sequence[int], sampling: Sampling, cancelled: Callable[[], bool]
+    ) -> Generator[SampledToken, None, None]:
+        """Yield tokens of a reply, as long as they are consumed."""
         matcher = self._matcher(sampling.grammar) if sampling.grammar else None
-        sampler = Sampler(self._lib, self._llama, sampling, self._text_of, matcher)
+        sampler = Sampler(self._lib, self._llama, sampling, self._token_text, matcher)
         try:
-            self._read(prompt, given_up)
-            while not given_up():
+            self._evaluate(prompt, cancelled)
+            while not cancelled():
                 token = sampler.sample()
                 ends = bool(self._lib.llama_vocab_is_eog(self._vocabulary, token))
                 wanted = sampling.logprobs is not None
-                yield Step(token, ends, sampler.logprob(token) if wanted else None)
+                yield SampledToken(token, ends, sampler.logprob(token) if wanted else None)
                 self._llama.eval([token])
         finally:
             sampler.close()
 
     def close(self) -> None:
-        """Frees the memory."""
+        """Free the memory."""
         self._llama.close()
 
     def _matcher(self, grammar: str) -> Handle:
@@ -206,31 +206,31 @@ class LlamaBackend:
                 self._tokenizer = lltokenizer_from_vocab(self._vocabulary, eos_token=ends)
         return LLMatcher(self._tokenizer, grammar, log_level=0)
 
-    def _read(self, prompt: Sequence[int], given_up: Callable[[], bool]) -> None:
-        """Brings the model's memory to the end of ``prompt``."""
-        kept = self._kept_of(prompt)
-        self._kept = ()
+    def _evaluate(self, prompt: Sequence[int], cancelled: Callable[[], bool]) -> None:
+        """Evaluate ``prompt`` into the model's memory."""
+        kept = self._reusable_tokens(prompt)
+        self._last_prompt = ()
         if kept == 0:
             self._llama.reset()
             self._lib.llama_memory_clear(self._lib.llama_get_memory(self._llama.ctx), False)
         self._llama.n_tokens = kept
         for end in chunk_ends(prompt, self._ends_turn):
-            if end > kept and not given_up():
+            if end > kept and not cancelled():
                 self._llama.eval(prompt[self._llama.n_tokens : end])
-        self._kept = () if given_up() else tuple(prompt)
+        self._last_prompt = () if cancelled() else tuple(prompt)
 
-    def _kept_of(self, prompt: Sequence[int]) -> int:
-        """Tokens at the start that need not be read again: whole chunks of the last prompt.
+    def _reusable_tokens(self, prompt: Sequence[int]) -> int:
+        """Return how many tokens at the start are in memory: complete chunks of the last prompt.
 
-        The last chunk of either prompt is always read: its end is where the reply begins.
+        The last chunk of either prompt is always evaluated: its end is where the reply begins.
         """
-        if not self._cuttable:
+        if not self._reusable:
             return 0
         kept = 0
         for end in chunk_ends(prompt, self._ends_turn):
-            if end >= min(len(prompt), len(self._kept)):
+            if end >= min(len(prompt), len(self._last_prompt)):
                 break
-            if tuple(prompt[kept:end]) != self._kept[kept:end]:
+            if tuple(prompt[kept:end]) != self._last_prompt[kept:end]:
                 break
             kept = end
         return kept
@@ -238,7 +238,7 @@ class LlamaBackend:
     def _ends_turn(self, token: int) -> bool:
         return bool(self._lib.llama_vocab_is_eog(self._vocabulary, token))
 
-    def _can_be_cut(self) -> bool:
+    def _memory_is_reusable(self) -> bool:
         model = self._llama.model
         return not (
             self._lib.llama_model_is_recurrent(model)
@@ -247,14 +247,14 @@ class LlamaBackend:
         )
 
     def _piece(self, token: int, *, special: bool, size: int = 128) -> bytes:
-        """One token's bytes; llama-cpp-python's own way loses tokens of more than 32."""
+        """Return one token's bytes; llama-cpp-python itself drops those of more than 32."""
         buffer = ctypes.create_string_buffer(size)
         length = self._lib.llama_token_to_piece(self._vocabulary, token, buffer, size, 0, special)
         if length < 0:
             return self._piece(token, special=special, size=-length)
         return buffer.raw[:length]
 
-    def _text_of(self, token: int) -> str:
+    def _token_text(self, token: int) -> str:
         return self._piece(token, special=False).decode("utf-8", errors="replace")
 
     def _mark(self, token: int) -> str:

@@ -1,4 +1,4 @@
-"""Chat templates of local models: the conversation as the one text that the model reads.
+"""Chat templates of local models: a conversation as one prompt text.
 
 The template comes from the weights' own metadata and is rendered in Jinja's sandbox with the
 settings that transformers and llama-cpp-python use. What a template cannot take (a system turn,
@@ -29,15 +29,15 @@ _TODAY = datetime(2025, 1, 1, tzinfo=UTC)  # a prompt must not depend on the day
 
 
 class ChatTemplate:
-    """A chat template and what it can take.
+    """A chat template and its capabilities.
 
     Attributes:
-        takes_system: It shows the text of a system turn.
-        takes_runs: It takes two turns of the same speaker in a row.
+        takes_system: It renders the text of a system turn.
+        takes_runs: It accepts two turns of the same speaker in a row.
     """
 
     def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
-        """Compiles ``source`` and tries it.
+        """Compile ``source`` and probe what it accepts.
 
         Args:
             source: The template's text.
@@ -58,7 +58,7 @@ class ChatTemplate:
         self.takes_runs = self._shows(_RUNS)
 
     def render(self, messages: Sequence[Message]) -> str:
-        """The text of a conversation, up to where the assistant is to speak.
+        """Return a conversation's text, up to where the assistant's reply begins.
 
         Raises:
             BadRequest: The template refuses the conversation.
@@ -69,7 +69,7 @@ class ChatTemplate:
             raise BadRequest(f"the model's chat template refuses the messages: {error}") from None
 
     def fitted(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """The conversation in turns that the template can take; no text is lost."""
+        """Return the conversation in turns that the template accepts; no text is lost."""
         turns = list(messages)
         if not self.takes_system:
             turns = _without_system(turns)
@@ -86,7 +86,7 @@ class ChatTemplate:
         )
 
     def _shows(self, roles: Sequence[_Role]) -> bool:
-        """Whether the template renders turns of these speakers with their texts."""
+        """Return whether the template renders turns of these speakers with their texts."""
         turns = [Message(role=role, content=f"probe-{i}-text") for i, role in enumerate(roles)]
         try:
             text = self._rendered(turns)
@@ -99,12 +99,12 @@ _REFUSALS = (TemplateError, ValueError, TypeError, LookupError, AttributeError, 
 
 
 class _GenerationTag(Extension):
-    """Passes ``{% generation %}`` through, which marks training text and means nothing here."""
+    """The tag ``{% generation %}``, which marks training text, rendered as its body."""
 
     tags = {"generation"}  # noqa: RUF012 (Jinja declares it as a plain set)
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
-        """Gives the tag's body."""
+        """Return the tag's body."""
         parser.stream.skip(1)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
@@ -126,7 +126,7 @@ def _raise(message: str) -> NoReturn:
 
 
 def _without_system(turns: Sequence[Message]) -> list[Message]:
-    """System texts at the head of the first user turn; of a new one where there is none."""
+    """Return turns with system texts at the head of the first user turn, new if there is none."""
     texts = [turn.content for turn in turns if turn.role == "system"]
     rest = [turn for turn in turns if turn.role != "system"]
     if not texts:
@@ -138,7 +138,7 @@ def _without_system(turns: Sequence[Message]) -> list[Message]:
 
 
 def _without_runs(turns: Sequence[Message]) -> list[Message]:
-    """Turns of one speaker in a row made one."""
+    """Return turns with those of one speaker in a row joined."""
     joined: list[Message] = []
     for turn in turns:
         if joined and joined[-1].role == turn.role:

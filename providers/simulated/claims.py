@@ -1,4 +1,4 @@
-"""What a simulated model searches for, which claims it checks, and what it reports of them."""
+"""Claims of a simulated model: search words, statements to check, the report of verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from orglab.providers.base import JSON, Message
 from orglab.providers.simulated.facts import read_facts
 from orglab.providers.simulated.schema_sampler import NOTHING
-from orglab.providers.simulated.tool_results import read_result
+from orglab.providers.simulated.tool_observations import read_result
 
 __all__ = ["ClaimHints", "checked_claims", "stated_claims", "subject_words"]
 
@@ -34,7 +34,7 @@ class ClaimHints:
         self._claims = checked_claims(messages)
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
-        """The value of a list of claims, or of what follows from it; else ``NOTHING``."""
+        """Return the value of a list of claims, or of what follows from it; else ``NOTHING``."""
         if not self._claims:
             return NOTHING
         if name == "publishable" and schema.get("type") == "boolean":
@@ -62,10 +62,7 @@ class ClaimHints:
 
 
 def subject_words(messages: Sequence[Message]) -> list[str]:
-    """What one might search for: things that the task lists, less those that were searched for.
-
-    A task without a list gives its own words.
-    """
+    """Return words to search for: what the task lists (else its words), without earlier searches."""
     task = "\n".join(each.content for each in messages if each.role in ("system", "user"))
     listed = dict.fromkeys(_LISTED.findall(task)) or dict.fromkeys(_WORD.findall(task))
     asked = {call.arguments for message in messages for call in message.tool_calls}
@@ -75,20 +72,20 @@ def subject_words(messages: Sequence[Message]) -> list[str]:
 
 
 def stated_claims(messages: Sequence[Message]) -> list[str]:
-    """Statements to check: specifications that were passed on, and some sentences beside them."""
-    said = next((each.content for each in reversed(messages) if each.role == "user"), "")
-    facts = read_facts([Message(role="user", content=said)])
-    lines = [line for line in said.split("\n") if line and not line.startswith(("#", "-"))]
+    """Return statements to check: the prompt's specifications and some of its sentences."""
+    prompt = next((each.content for each in reversed(messages) if each.role == "user"), "")
+    facts = read_facts([Message(role="user", content=prompt)])
+    lines = [line for line in prompt.split("\n") if line and not line.startswith(("#", "-"))]
     sentences = [each for line in lines for each in _SENTENCE.split(line) if each.endswith(".")]
     some = sentences[-(len(facts) // 2 + 1) :] if facts else sentences
-    told = [f"The {name} is {value}." for name, value in facts.items()]
-    claims = [each[:_LONGEST] for each in (*told, *some)]
+    listed = [f"The {name} is {value}." for name, value in facts.items()]
+    claims = [each[:_LONGEST] for each in (*listed, *some)]
     checked = {each["claim"] for each in checked_claims(messages)}
     return [each for each in claims if each not in checked] or claims
 
 
 def checked_claims(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Claims that a tool checked, each once: ``{claim, verdict, evidence}``."""
+    """Return each claim that a tool checked once: ``{claim, verdict, evidence}``."""
     found: dict[str, dict[str, str]] = {}
     for message in messages:
         result = read_result(message.content) if message.role == "tool" else None

@@ -1,4 +1,4 @@
-"""Evidence in a simulated report: figures that tools gave, told truly or not, as a profile says."""
+"""Evidence in a simulated report: figures of tools, reported correctly at the profile's rate."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from orglab.providers.base import JSON
 from orglab.providers.simulated.profile import Profile
 from orglab.providers.simulated.prose import Prose
-from orglab.providers.simulated.random_stream import Draws
+from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.schema_sampler import NOTHING
-from orglab.providers.simulated.seen_figures import Figure
-from orglab.providers.simulated.tool_observations import Sightings
+from orglab.providers.simulated.tool_observations import ObservedFigure, ToolObservations
 from orglab.providers.simulated.tool_policy import column_name
 
 __all__ = ["ReportHints"]
 
 _MEASURES = ("mean", "median", "max", "min")
-_MOST = 3
-_SAID = {
+_MOST_FIGURES = 3
+_MEASURE_NAMES = {
     "count": "number",
     "distinct": "number of different values",
     "max": "highest value",
@@ -29,17 +28,19 @@ _SAID = {
 
 
 class ReportHints:
-    """Hints for one structured reply: evidence from what was seen, and columns that go with it."""
+    """Hints for one structured reply: evidence from tool observations, and its columns."""
 
-    def __init__(self, seen: Sightings, draws: Draws, prose: Prose, profile: Profile) -> None:
-        self._seen = seen
-        self._draws = draws
+    def __init__(
+        self, observed: ToolObservations, stream: RandomStream, prose: Prose, profile: Profile
+    ) -> None:
+        self._observed = observed
+        self._stream = stream
         self._prose = prose
         self._profile = profile
         self._figures = self._choose()
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
-        """The value of a field that evidence decides, else ``NOTHING``."""
+        """Return the value of a field that evidence decides, else ``NOTHING``."""
         if schema.get("type") == "array":
             item = schema.get("items")
             if isinstance(item, dict) and _is_evidence(item):
@@ -50,63 +51,67 @@ class ReportHints:
             return self._sentence(schema)
         return NOTHING
 
-    def _choose(self) -> list[Figure]:
-        """Figures to report: seen ones, told truly or not; made-up ones where none was seen."""
-        figures = [each for each in self._seen.figures if each.measure != "distinct"]
-        order = self._draws.shuffled(figures or self._seen.figures)
-        chosen = order[: self._draws.between(1, _MOST)]
-        return [self._told(each) for each in chosen] or [self._made_up()]
+    def _choose(self) -> list[ObservedFigure]:
+        """Return figures to report: observed ones, else an invented one."""
+        figures = [each for each in self._observed.figures if each.measure != "distinct"]
+        order = self._stream.shuffled(figures or self._observed.figures)
+        chosen = order[: self._stream.between(1, _MOST_FIGURES)]
+        return [self._reported(each) for each in chosen] or [self._invented()]
 
-    def _told(self, figure: Figure) -> Figure:
-        columns = tuple(column_name([each], self._draws, self._profile) for each in figure.columns)
+    def _reported(self, figure: ObservedFigure) -> ObservedFigure:
+        columns = tuple(column_name([each], self._stream, self._profile) for each in figure.columns)
         value = figure.value
-        if not self._draws.chance(self._profile.truthful):
+        if not self._stream.chance(self._profile.truthful):
             value = self._wrong(figure)
-        return Figure(measure=figure.measure, columns=columns, where=figure.where, value=value)
+        return ObservedFigure(
+            measure=figure.measure, columns=columns, where=figure.where, value=value
+        )
 
-    def _wrong(self, figure: Figure) -> float:
-        """A figure of the same kind that is plainly another."""
+    def _wrong(self, figure: ObservedFigure) -> float:
+        """Return a clearly different figure of the same kind."""
         if figure.measure in ("pearson", "spearman"):
             return round(max(-0.99, min(0.99, -figure.value + 0.21)), 2)
         if figure.measure in ("count", "distinct"):
-            return int(figure.value * 2) + self._draws.between(1, 9)
-        return round(figure.value * self._draws.pick((0.1, 0.5, 2.0, 10.0)) + 1.0, 3)
+            return int(figure.value * 2) + self._stream.between(1, 9)
+        return round(figure.value * self._stream.pick((0.1, 0.5, 2.0, 10.0)) + 1.0, 3)
 
-    def _made_up(self) -> Figure:
+    def _invented(self) -> ObservedFigure:
         column = column_name(
-            self._seen.numeric or list(self._seen.columns), self._draws, self._profile
+            self._observed.numeric or list(self._observed.columns), self._stream, self._profile
         )
-        value = round(self._draws.real(1.0, 100.0), 2)
-        return Figure(measure=self._draws.pick(_MEASURES), columns=(column,), where="", value=value)
+        value = round(self._stream.real(1.0, 100.0), 2)
+        return ObservedFigure(
+            measure=self._stream.pick(_MEASURES), columns=(column,), where="", value=value
+        )
 
     def _evidence(self, item: Mapping[str, JSON], schema: Mapping[str, JSON]) -> JSON:
         fields = item["properties"]
         allowed = fields.get("measure", {}).get("enum")
         figures = [each for each in self._figures if allowed is None or each.measure in allowed]
-        made = [_item(each, fields) for each in figures[: schema.get("maxItems", _MOST)]]
+        made = [_item(each, fields) for each in figures[: schema.get("maxItems", _MOST_FIGURES)]]
         return made if len(made) >= max(1, schema.get("minItems", 0)) else NOTHING
 
     def _columns(self, schema: Mapping[str, JSON]) -> JSON:
         named = list(dict.fromkeys(name for figure in self._figures for name in figure.columns))
-        known = list(self._seen.columns)
+        known = list(self._observed.columns)
         if not named:
-            named = [column_name(known, self._draws, self._profile)]
+            named = [column_name(known, self._stream, self._profile)]
         short = named[: schema.get("maxItems", len(named))]
         return short if len(short) >= schema.get("minItems", 0) else NOTHING
 
     def _sentence(self, schema: Mapping[str, JSON]) -> JSON:
-        """A sentence that says the first figure, and filler after it."""
+        """Return a sentence that states the first figure, and filler after it."""
         figure = self._figures[0]
         of = " and ".join(figure.columns) or "the rows"
         rows = f" where {figure.where}" if figure.where else ""
-        measure = _SAID.get(figure.measure, figure.measure)
-        said = f"The {measure} of {of}{rows} is {figure.value:g}. {self._prose.text(12)}"
-        most, least = schema.get("maxLength", len(said)), schema.get("minLength", 0)
-        return said if least <= len(said) <= most else NOTHING
+        measure = _MEASURE_NAMES.get(figure.measure, figure.measure)
+        sentence = f"The {measure} of {of}{rows} is {figure.value:g}. {self._prose.text(12)}"
+        most, least = schema.get("maxLength", len(sentence)), schema.get("minLength", 0)
+        return sentence if least <= len(sentence) <= most else NOTHING
 
 
 def _is_evidence(item: Mapping[str, JSON]) -> bool:
-    """Whether items are ``{measure, columns, value, …}``."""
+    """Return whether items are ``{measure, columns, value, …}``."""
     fields = item.get("properties")
     return isinstance(fields, dict) and {"measure", "columns", "value"} <= fields.keys()
 
@@ -115,7 +120,7 @@ def _takes_text(item: JSON) -> bool:
     return isinstance(item, dict) and item.get("type") == "string" and "enum" not in item
 
 
-def _item(figure: Figure, fields: Mapping[str, JSON]) -> dict[str, JSON]:
+def _item(figure: ObservedFigure, fields: Mapping[str, JSON]) -> dict[str, JSON]:
     whole = {
         "measure": figure.measure,
         "columns": list(figure.columns),

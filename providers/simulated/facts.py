@@ -1,4 +1,4 @@
-"""Specifications that a simulated model has read, and passes on line by line."""
+"""Specifications that a simulated model reads in a conversation and passes on as lines."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orglab.providers.base import JSON, Message
-from orglab.providers.simulated.random_stream import Draws
-from orglab.providers.simulated.tool_results import read_result
+from orglab.providers.simulated.random_stream import RandomStream
+from orglab.providers.simulated.tool_observations import read_result
 
 __all__ = ["fact_lines", "read_facts"]
 
@@ -20,7 +20,7 @@ _DEPTH: Final = 6
 
 
 def read_facts(messages: Sequence[Message]) -> dict[str, str]:
-    """Specifications by name: of records that tools gave, and of lines ``- name: value``."""
+    """Return specifications by name: of tool results, and of lines ``- name: value``."""
     found: dict[str, str] = {}
     for message in messages:
         if message.role == "tool":
@@ -31,23 +31,23 @@ def read_facts(messages: Sequence[Message]) -> dict[str, str]:
     return dict(list(found.items())[:_MOST])
 
 
-def fact_lines(facts: dict[str, str], exact: float, draws: Draws) -> list[str]:
-    """A line for each, told right with the chance ``exact``, else with another figure in it."""
-    told = {
-        name: value if draws.chance(exact) else _miscopied(value, draws)
+def fact_lines(facts: dict[str, str], exact: float, stream: RandomStream) -> list[str]:
+    """Return a line for each; correct with probability ``exact``, else with one digit changed."""
+    reported = {
+        name: value if stream.chance(exact) else _miscopied(value, stream)
         for name, value in facts.items()
     }
-    return [f"- {name}: {value}" for name, value in told.items()]
+    return [f"- {name}: {value}" for name, value in reported.items()]
 
 
-def _miscopied(value: str, draws: Draws) -> str:
-    """``value`` with one digit of its longest number changed; as it is where it has no number."""
+def _miscopied(value: str, stream: RandomStream) -> str:
+    """Return ``value`` with one digit of its longest number changed, if it has a number."""
     numbers = list(_DIGITS.finditer(value))
     if not numbers:
         return value
     longest = max(numbers, key=lambda match: len(match.group()))
-    place = longest.end() - 1 - draws.below(min(2, len(longest.group())))
-    other = (int(value[place]) + draws.between(1, 9)) % 10
+    place = longest.end() - 1 - stream.below(min(2, len(longest.group())))
+    other = (int(value[place]) + stream.between(1, 9)) % 10
     return f"{value[:place]}{other}{value[place + 1 :]}"
 
 
@@ -56,8 +56,8 @@ def _specs(value: JSON, depth: int) -> Iterator[tuple[str, str]]:
         return
     for name, inner in value.items():
         if name in _NAMES and isinstance(inner, dict):
-            for key, said in inner.items():
-                if isinstance(said, str) and said.strip():
-                    yield key.replace("_", " "), " ".join(said.split())
+            for key, text in inner.items():
+                if isinstance(text, str) and text.strip():
+                    yield key.replace("_", " "), " ".join(text.split())
         else:
             yield from _specs(inner, depth + 1)

@@ -10,27 +10,27 @@ from importlib.resources import files
 import yaml
 
 from orglab.providers.base import JSON
-from orglab.providers.options import suggestion
-from orglab.providers.simulated.knobs import changed, checked
+from orglab.providers.options import known_options, suggestion
 
 __all__ = [
-    "Criterion",
+    "JudgingCriterion",
     "JudgingHabit",
+    "NormalSpread",
     "Profile",
     "RevisionHabit",
     "Seconds",
-    "Spread",
     "ToolHabit",
     "make_profile",
     "profile_names",
 ]
 
 _DEFAULT = "careful"
+_RANGES = {"rate": (0, 1), "size": (0, 1e9), "signed": (-1e9, 1e9)}
 _SPREADS = ("words", "asked_words", "field_words", "reasoning")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Spread:
+class NormalSpread:
     """A normal distribution."""
 
     mean: float
@@ -58,15 +58,15 @@ class RevisionHabit:
         concessions: Sentences that say that the superior's wish was met, a revision.
     """
 
-    kept: Spread
-    words: Spread
+    kept: NormalSpread
+    words: NormalSpread
     hedges: float
     spread: float
     concessions: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Criterion:
+class JudgingCriterion:
     """How a judge scores one criterion, in points.
 
     Attributes:
@@ -103,10 +103,10 @@ class JudgingHabit:
 
     severity: float
     bother: float
-    criteria: Mapping[str, Criterion]
+    criteria: Mapping[str, JudgingCriterion]
 
-    def criterion(self, name: str) -> Criterion:
-        """How it scores this criterion."""
+    def criterion(self, name: str) -> JudgingCriterion:
+        """Return how it scores this criterion."""
         return self.criteria.get(name, self.criteria["other"])
 
 
@@ -121,7 +121,7 @@ class Seconds:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
-    """How a simulated model behaves; ``docs/reference/simulated.md`` explains each knob.
+    """How a simulated model behaves; ``docs/reference/simulated.md`` explains each setting.
 
     Attributes:
         name: The profile's name, ``NAME+`` where a spec changed it.
@@ -164,10 +164,10 @@ class Profile:
     truthful: float
     exact: float
     optional: float
-    words: Spread
-    asked_words: Spread
-    field_words: Spread
-    reasoning: Spread
+    words: NormalSpread
+    asked_words: NormalSpread
+    field_words: NormalSpread
+    reasoning: NormalSpread
     vocabulary: float
     hedges: Mapping[str, float]
     revision: RevisionHabit
@@ -176,7 +176,7 @@ class Profile:
 
 
 def profile_names() -> list[str]:
-    """Names of the shipped profiles, sorted."""
+    """Return the names of the shipped profiles, sorted."""
     folder = files("orglab.providers.simulated.profiles")
     names = (each.name for each in folder.iterdir())
     return sorted(
@@ -187,64 +187,102 @@ def profile_names() -> list[str]:
 
 
 def make_profile(written: JSON) -> Profile:
-    """The profile that a spec names, or a shipped one with changes.
+    """Return the profile that a spec names, or a shipped one with changes.
 
     Args:
-        written: A name; or a mapping of knobs to change, with ``base``, the profile to start
+        written: A name; or a mapping of settings to change, with ``base``, the profile to start
             from (default ``careful``); or None for the default.
 
     Raises:
-        ValueError: There is no such profile or knob, or a value is out of range.
+        ValueError: There is no such profile or setting, or a value is out of range.
     """
     if written is None or isinstance(written, str):
         return _profile(written or _DEFAULT, _shipped(written or _DEFAULT))
     if not isinstance(written, Mapping):
-        raise ValueError(f"profile must be a name or a mapping of knobs, not {written!r}")
+        raise ValueError(f"profile must be a name or a mapping of settings, not {written!r}")
     base = written.get("base", _DEFAULT)
     changes = {key: value for key, value in written.items() if key != "base"}
-    return _profile(f"{base}+", changed(_shipped(base), checked(changes)))
+    return _profile(f"{base}+", _changed(_shipped(base), _checked(changes)))
 
 
 @cache
 def _shipped(name: str) -> Mapping[str, JSON]:
-    """The knobs of a shipped profile: the common ones of ``_common.yaml``, and its own."""
+    """Return a shipped profile's settings: the common ones of ``_common.yaml``, and its own."""
     names = profile_names()
     if name not in names:
         raise ValueError(
             f"there is no profile {name!r}{suggestion(str(name), names)} Shipped: {', '.join(names)}"
         )
-    own = _read(f"{name}.yaml")
+    own = dict(_data(f"profiles/{name}.yaml"))
     base = own.pop("base", None)
-    return changed(_shipped(base) if base else checked(_read("_common.yaml")), checked(own))
+    common = _shipped(base) if base else _checked(_data("profiles/_common.yaml"))
+    return _changed(common, _checked(own))
 
 
-def _read(name: str) -> dict[str, JSON]:
-    text = (files("orglab.providers.simulated.profiles") / name).read_text(encoding="utf-8")
+@cache
+def _data(name: str) -> Mapping[str, JSON]:
+    text = (files("orglab.providers.simulated") / name).read_text(encoding="utf-8")
     found: dict[str, JSON] = yaml.safe_load(text)
     return found
 
 
-def _profile(name: str, knobs: Mapping[str, JSON]) -> Profile:
-    """The profile of all knobs."""
-    made: dict[str, JSON] = dict(knobs)
-    made |= {knob: Spread(**knobs[knob]) for knob in _SPREADS}
-    made["tool_calls"] = ToolHabit(**knobs["tool_calls"])
-    made["seconds"] = Seconds(**knobs["seconds"])
-    made["revision"] = _revision(knobs["revision"])
-    made["judging"] = _judging(knobs["judging"])
+def _changed(base: Mapping[str, JSON], changes: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return ``base`` with ``changes``; of a group, only the settings that ``changes`` names."""
+    merged = dict(base)
+    for name, value in changes.items():
+        inside = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+        merged[name] = _changed(merged[name], value) if inside else value
+    return merged
+
+
+def _checked(written: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return the settings; ValueError where one is not known, or out of its range."""
+    return _checked_group("profile", written, _data("profile_schema.yaml"))
+
+
+def _checked_group(place: str, value: JSON, kinds: Mapping[str, JSON]) -> dict[str, JSON]:
+    own_names = "each" in kinds
+    if not isinstance(value, Mapping):
+        what = kinds["of"] if own_names else ", ".join(kinds)
+        raise ValueError(f"{place} must be a mapping of {what}")
+    known = value if own_names else known_options(value, kinds, place)
+    return {
+        str(name): _checked_setting(
+            f"{place}.{name}", each, kinds["each"] if own_names else kinds[name]
+        )
+        for name, each in known.items()
+    }
+
+
+def _checked_setting(place: str, value: JSON, kind: JSON) -> JSON:
+    if not isinstance(kind, str):
+        return _checked_group(place, value, kind)
+    if kind == "text":
+        return str(value)
+    least, most = _RANGES[kind]
+    wrong = isinstance(value, bool) or not isinstance(value, int | float)
+    if wrong or not least <= value <= most:
+        raise ValueError(f"{place} must be a number from {least:g} to {most:g}, not {value!r}")
+    return value
+
+
+def _profile(name: str, settings: Mapping[str, JSON]) -> Profile:
+    """Return the profile of all settings."""
+    made: dict[str, JSON] = dict(settings)
+    made |= {each: NormalSpread(**settings[each]) for each in _SPREADS}
+    made["tool_calls"] = ToolHabit(**settings["tool_calls"])
+    made["seconds"] = Seconds(**settings["seconds"])
+    revision = settings["revision"]
+    spreads = {each: NormalSpread(**revision[each]) for each in ("kept", "words")}
+    made["revision"] = RevisionHabit(**{**revision, **spreads})
+    judging = settings["judging"]
+    other = judging["criteria"]["other"]
+    criteria = {
+        name: JudgingCriterion(**{**other, **own}) for name, own in judging["criteria"].items()
+    }
+    made["judging"] = JudgingHabit(**{**judging, "criteria": criteria})
+    verdicts = settings["verdicts"]
     made["verdicts_on"] = {
-        role: {**knobs["verdicts"], **weights} for role, weights in knobs["verdicts_on"].items()
+        role: {**verdicts, **weights} for role, weights in settings["verdicts_on"].items()
     }
     return Profile(name=name, **made)
-
-
-def _revision(knobs: Mapping[str, JSON]) -> RevisionHabit:
-    spreads = {knob: Spread(**knobs[knob]) for knob in ("kept", "words")}
-    made: dict[str, JSON] = {**knobs, **spreads}
-    return RevisionHabit(**made)
-
-
-def _judging(knobs: Mapping[str, JSON]) -> JudgingHabit:
-    other = knobs["criteria"]["other"]
-    criteria = {name: Criterion(**{**other, **own}) for name, own in knobs["criteria"].items()}
-    return JudgingHabit(**{**knobs, "criteria": criteria})

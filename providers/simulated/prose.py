@@ -1,149 +1,88 @@
-"""Filler that looks like English: what a simulated model writes. It means nothing."""
+"""Texts that look like English and mean nothing: filler of fields, and sentences of reports.
+
+Words and sentence patterns are data: ``words.yaml``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Final
 
-from orglab.providers.base import Message
-from orglab.providers.simulated.random_stream import Draws
+import yaml
 
-__all__ = ["Prose", "topic_words"]
+from orglab.providers.base import JSON, Message
+from orglab.providers.simulated.random_stream import RandomStream
 
-_NOUNS = [
-    "pattern",
-    "figure",
-    "group",
-    "result",
-    "measure",
-    "share",
-    "range",
-    "trend",
-    "table",
-    "sample",
-    "level",
-    "difference",
-    "case",
-    "source",
-    "value",
-    "detail",
-    "reading",
-    "account",
-    "answer",
-    "reason",
-    "part",
-    "order",
+__all__ = [
+    "HEDGES",
+    "SHORT_FIELDS",
+    "WORDS",
+    "Prose",
+    "Sentences",
+    "concessions_in",
+    "count_words",
+    "hedges_in",
+    "plural",
+    "topic_words",
 ]
-_ADJECTIVES = [
-    "clear",
-    "small",
-    "steady",
-    "plain",
-    "large",
-    "narrow",
-    "common",
-    "early",
-    "recent",
-    "strong",
-    "weak",
-    "even",
-    "full",
-    "open",
-    "short",
-    "typical",
-    "useful",
-    "careful",
-]
-_VERBS = [
-    "shows",
-    "supports",
-    "follows",
-    "changes",
-    "explains",
-    "matches",
-    "precedes",
-    "limits",
-    "repeats",
-    "reaches",
-]
-_SENTENCES = (
-    "The {a} {n} of {t} {v} the {n}.",
-    "For {t}, the {n} {v} a {a} {n} in most cases.",
-    "Taken together, {t} and {u} give a {a} {n}.",
-    "A {a} {n} stands beside {t}, and the {n} {v} it.",
-    "Looking at {t}, the {a} {n} comes first and the {n} second.",
-    "The {n} on {t} is {a}, while the {n} on {u} {v} little.",
-    "Readers who work with {t} can use this {n}.",
-    "The {n} {v} {t} in each {a} {n}.",
+
+
+def _split(data: JSON) -> JSON:
+    """Return word lists, which are one string in the file, as lists."""
+    if isinstance(data, dict):
+        return {key: _split(value) for key, value in data.items()}
+    return data.split() if isinstance(data, str) and "{" not in data else data
+
+
+def plural(word: str) -> str:
+    """Return a noun's regular plural, or a verb's third person: ``batteries``, ``switches``."""
+    if word.endswith("y") and word[-2] not in "aeiou":
+        return f"{word[:-1]}ies"
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{word}es"
+    return f"{word}s"
+
+
+WORDS: Final[Mapping[str, JSON]] = _split(
+    yaml.safe_load((files(__package__) / "words.yaml").read_text(encoding="utf-8"))
 )
-_VERDICTS = {
-    "approve": ("The {n} on {t} is {a} and the words follow it.", "It answers the task about {t}."),
-    "comment": (
-        "The {n} on {t} could be said in fewer words.",
-        "A {a} point about {u} would help.",
-    ),
-    "question": (
-        "Does the {n} on {t} hold within each {n}?",
-        "What {n} would {t} show without the {a} cases?",
-        "How many rows does the {n} on {u} rest on?",
-    ),
-    "revise": ("Say which {n} the claim on {t} rests on.", "The part on {u} needs a {a} {n}."),
-    "reject": ("The {n} does not bear out the claim on {t}.", "Nothing here rests on {t}."),
+"""Word lists and sentence patterns."""
+
+HEDGES: Final[Mapping[str, Sequence[str]]] = WORDS["hedges"]
+"""Words put before a verb, by the classes of the evaluators' hedge lexicon."""
+
+SHORT_FIELDS: Final = frozenset(WORDS["short_fields"])
+"""Names of fields whose text is a phrase."""
+
+_REPORT: Final = WORDS["report"]
+_FILLER: Final = WORDS["filler"]
+_COMMON: Final = frozenset(WORDS["common"])
+_TOPIC: Final = re.compile(r"[A-Za-z][A-Za-z'-]{4,17}")
+_TOPICS: Final = 12
+_PROMPT_CHARACTERS: Final = 4000  # of a prompt, read for topics
+_TOPICAL: Final = 0.05
+_FEWEST: Final = 12
+_NEW: Final = 0.3
+_SLOT: Final = re.compile(r"\{(.)\}")
+_WORD: Final = re.compile(r"\d+(?:[.,]\d+)*[^\W_]*|[^\W_]+(?:'[^\W_]+)*")
+_CONTENT: Final = {"n": WORDS["nouns"], "a": WORDS["adjectives"], "v": WORDS["verbs"]}
+#: Of nouns; verbs take the same ending in the third person.
+_PLURALS: Final = {word: plural(word) for words in _CONTENT.values() for word in words}
+_NO_TOPICS: Final = {
+    form for slot in "av" for word in _CONTENT[slot] for form in (word, plural(word))
 }
-_WORD = re.compile(r"[A-Za-z][A-Za-z'-]{4,17}")
-_COMMON = frozenset(
-    [
-        "about",
-        "above",
-        "after",
-        "again",
-        "below",
-        "could",
-        "first",
-        "given",
-        "other",
-        "report",
-        "their",
-        "there",
-        "these",
-        "those",
-        "under",
-        "which",
-        "while",
-        "would",
-        "write",
-        "answer",
-        "output",
-        "schema",
-        "should",
-        "before",
-        "being",
-        "every",
-        "field",
-        "format",
-        "question",
-        "text",
-        "value",
-        "values",
-        "verdict",
-        "inbox",
-        "string",
-        "number",
-        "object",
-        "reply",
-        "round",
-        "turns",
-    ]
-)
-_TOPICS = 12
-_SEEN = 4000
+_ANY_HEDGE: Final = sorted({word for words in HEDGES.values() for word in words})
+_HEDGE: Final = re.compile(rf"\b(?:{'|'.join(_ANY_HEDGE)})\b", re.IGNORECASE)
+_CONCEDES: Final = re.compile("|".join(WORDS["concessions"]))
 
 
 def topic_words(messages: Sequence[Message]) -> list[str]:
-    """A few longer words of the last user message: what the task is about."""
-    said = next((each.content for each in reversed(messages) if each.role == "user"), "")
+    """Return a few longer words of the last user message: what the task is about."""
+    prompt = next((each.content for each in reversed(messages) if each.role == "user"), "")
     distinct: dict[str, None] = {}
-    for match in _WORD.finditer(said[:_SEEN]):
+    for match in _TOPIC.finditer(prompt[:_PROMPT_CHARACTERS]):
         word = match.group()
         if word.lower() not in _COMMON:
             distinct[word] = None
@@ -153,44 +92,137 @@ def topic_words(messages: Sequence[Message]) -> list[str]:
 
 
 class Prose:
-    """Writes sentences about ``topics`` with the draws of one call."""
+    """Writes sentences about ``topics`` with the random stream of one call."""
 
-    def __init__(self, draws: Draws, topics: Sequence[str]) -> None:
-        self._draws = draws
+    def __init__(self, stream: RandomStream, topics: Sequence[str]) -> None:
+        self._stream = stream
         self._topics = topics
 
     def text(self, words: int) -> str:
-        """Sentences of at least ``words`` words, and few more."""
+        """Return sentences of at least ``words`` words, and few more."""
         sentences: list[str] = []
         count = 0
         while count < words:
-            sentence = self._fill(self._draws.pick(_SENTENCES))
+            sentence = self._fill(self._stream.pick(_FILLER["sentences"]))
             sentences.append(sentence)
             count += sentence.count(" ") + 1
         return " ".join(sentences)
 
     def phrase(self) -> str:
-        """Two words."""
-        return f"{self._draws.pick(_ADJECTIVES)} {self._draws.pick(_NOUNS)}"
+        """Return two words."""
+        return f"{self._stream.pick(_FILLER['adjectives'])} {self.word()}"
 
     def word(self) -> str:
-        """One word."""
-        return self._draws.pick(_NOUNS)
+        """Return one word."""
+        return str(self._stream.pick(_FILLER["nouns"]))
 
     def remark(self, action: str, words: int) -> str:
-        """The words of a verdict; those of a question end with a question mark."""
-        sentence = self._fill(self._draws.pick(_VERDICTS[action]))
+        """Return a verdict's reason; that of a question ends with a question mark."""
+        sentence = self._fill(self._stream.pick(_FILLER["verdicts"][action]))
         if action == "question":
             return sentence
         left = words - sentence.count(" ") - 1
         return f"{sentence} {self.text(left)}" if left > 3 else sentence
 
     def _fill(self, pattern: str) -> str:
-        draws = self._draws
-        made = pattern.replace("{t}", draws.pick(self._topics)).replace(
-            "{u}", draws.pick(self._topics)
+        stream = self._stream
+        made = pattern.replace("{t}", stream.pick(self._topics)).replace(
+            "{u}", stream.pick(self._topics)
         )
-        for mark, words in (("{n}", _NOUNS), ("{a}", _ADJECTIVES), ("{v}", _VERBS)):
+        for mark, kind in (("{n}", "nouns"), ("{a}", "adjectives"), ("{v}", "verbs")):
             while mark in made:
-                made = made.replace(mark, draws.pick(words), 1)
+                made = made.replace(mark, stream.pick(_FILLER[kind]), 1)
         return made
+
+
+def _is_topic(word: str) -> bool:
+    """Return whether a word is neither a hedge nor an adjective or verb of our lists."""
+    return not hedges_in(word) and word.lower() not in _NO_TOPICS
+
+
+def count_words(text: str) -> int:
+    """Return the number of words; a hyphen separates two, a point between digits does not."""
+    return len(_WORD.findall(text))
+
+
+def hedges_in(text: str) -> int:
+    """Return the number of hedges that ``Sentences`` can write."""
+    return len(_HEDGE.findall(text))
+
+
+def concessions_in(text: str) -> int:
+    """Return the number of sentences that concede to a superior."""
+    return len(_CONCEDES.findall(text))
+
+
+class Sentences:
+    """Writes sentences with the random stream of one call.
+
+    Args:
+        stream: Where chance comes from.
+        topics: Words of the task, which come up now and then.
+        vocabulary: The share of the words known that one text makes use of, from 0 to 1.
+        draft: A text whose words are used again, if it has enough of them.
+    """
+
+    def __init__(
+        self, stream: RandomStream, topics: Sequence[str], vocabulary: float, draft: str = ""
+    ) -> None:
+        self._stream = stream
+        self._topics = [each for each in topics if _is_topic(each)] or ["the task"]
+        found = set(_WORD.findall(draft.lower()))
+        self._words = {
+            slot: _within(words, found, stream)
+            or stream.some(words, max(_FEWEST, round(vocabulary * len(words))))
+            for slot, words in _CONTENT.items()
+        }
+
+    def opening(self) -> str:
+        """Return a sentence on a topic, for the beginning of a text."""
+        return self._fill(self._stream.pick(_REPORT["about"]))
+
+    def plain(self) -> str:
+        """Return a sentence without a hedge."""
+        about = self._stream.chance(_TOPICAL)
+        return self._fill(self._stream.pick(_REPORT["about" if about else "plain"]))
+
+    def hedged(self, rates: Mapping[str, float]) -> str:
+        """Return a sentence with one hedge, its class sampled by ``rates``."""
+        word = self._stream.pick(HEDGES[self._stream.weighted(rates)])
+        return self._fill(self._stream.pick(_REPORT["plain"]), hedge=word)
+
+    def concession(self) -> str:
+        """Return a sentence that says that a superior's request was met."""
+        return self._fill(
+            _REPORT["concession"].replace("{c}", self._stream.pick(WORDS["concessions"]))
+        )
+
+    def _fill(self, pattern: str, hedge: str = "") -> str:
+        """Return the pattern with its slots filled, and ``hedge`` before its first verb."""
+        left = [hedge] if hedge else []
+
+        def word(match: re.Match[str]) -> str:
+            slot = match.group(1)
+            if slot == "t":
+                return self._stream.pick(self._topics)
+            found = self._stream.pick(self._words[{"b": "v"}.get(slot, slot.lower())])
+            if slot in "bv":
+                return self._verb(found, slot == "v", left.pop() if left else "")
+            return {"N": _PLURALS[found], "A": found.capitalize()}.get(slot, found)
+
+        made = _SLOT.sub(word, pattern)
+        return made[0].upper() + made[1:]
+
+    def _verb(self, verb: str, one: bool, hedge: str) -> str:
+        if hedge in HEDGES["modal"]:
+            return f"{hedge} {verb}"
+        form = _PLURALS[verb] if one else verb
+        return f"{hedge} {form}" if hedge else form
+
+
+def _within(words: Sequence[str], found: set[str], stream: RandomStream) -> list[str]:
+    """Return those of ``words`` in ``found``, and some more; none if few are in it."""
+    known = [word for word in words if word in found or _PLURALS[word] in found]
+    if len(known) < _FEWEST:
+        return []
+    return known + stream.some(words, round(_NEW * len(known)))

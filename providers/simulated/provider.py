@@ -1,8 +1,7 @@
-"""The simulated model: no language model, but one that keeps to every rule a real one is held to.
+"""The simulated model: deterministic replies that follow the rules of real models.
 
-What it writes is drawn from ``Request.identity`` alone, so the same call gives the same reply
-wherever and whenever it is made. It obeys any schema it is given, calls tools with arguments that
-fit, judges at the rates of its profile, and says in every reply that it is simulated.
+A reply depends on ``Request.identity`` alone. It fits the request's schema, calls tools with valid
+arguments, judges at the rates of its profile, and is marked as simulated.
 """
 
 from __future__ import annotations
@@ -24,15 +23,14 @@ from orglab.providers.options import known_options
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_tokens
 from orglab.providers.simulated.claims import ClaimHints
 from orglab.providers.simulated.evidence import ReportHints
-from orglab.providers.simulated.profile import Profile, Spread, make_profile
-from orglab.providers.simulated.prose import Prose, topic_words
-from orglab.providers.simulated.random_stream import Draws
+from orglab.providers.simulated.profile import NormalSpread, Profile, make_profile
+from orglab.providers.simulated.prose import Prose, Sentences, topic_words
+from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.report_writer import first_draft
 from orglab.providers.simulated.revision import earlier_draft, revised
-from orglab.providers.simulated.schema_sampler import NOTHING, Inventor
+from orglab.providers.simulated.schema_sampler import NOTHING, SchemaSampler
 from orglab.providers.simulated.scoring import Scorer
-from orglab.providers.simulated.sentences import Sentences
-from orglab.providers.simulated.tool_observations import Sightings, sightings
+from orglab.providers.simulated.tool_observations import ToolObservations, observe_tools
 from orglab.providers.simulated.tool_policy import choose_call, wants_tool
 from orglab.providers.simulated.verdict_policy import VerdictHints
 from orglab.providers.structured_output.strict_json import spaced
@@ -44,7 +42,7 @@ _CHARACTERS = 4
 
 
 class SimulatedProvider(Provider):
-    """Replies drawn by the rules of a profile.
+    """Replies sampled by the rules of a profile.
 
     Attributes:
         profile: How it behaves.
@@ -63,10 +61,10 @@ class SimulatedProvider(Provider):
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> SimulatedProvider:
-        """The model with the profile that ``options`` name; else that ``model`` names.
+        """Return the model with the profile in ``options``, else the one that ``model`` names.
 
         Raises:
-            ValueError: There is no such option, profile or knob.
+            ValueError: There is no such option, profile or setting.
         """
         given = known_options(options, {"profile"}, "a simulated model")
         if options.get("profile", "") is None:
@@ -77,50 +75,52 @@ class SimulatedProvider(Provider):
         return cls(make_profile(given.get("profile", model or None)))
 
     async def complete(self, request: Request) -> Completion:
-        """A reply drawn from the call's identity.
+        """Return a reply sampled from the call's identity.
 
         Raises:
-            BadRequest: No value that fits the schema was found; the text says why.
+            BadRequest: No value that fits the schema was found, with the reason.
         """
-        draws = Draws(request.identity)
-        prose = Prose(draws, topic_words(request.messages))
-        seen = sightings(request.messages)
-        if wants_tool(request, seen, draws, self.profile):
-            call = choose_call(request, seen, draws, prose, self.profile)
+        stream = RandomStream(request.identity)
+        prose = Prose(stream, topic_words(request.messages))
+        observed = observe_tools(request.messages)
+        if wants_tool(request, observed, stream, self.profile):
+            call = choose_call(request, observed, stream, prose, self.profile)
             if call is not None:
                 return self._completion(request, "", (call,))
         if request.schema is None:
-            return self._completion(request, self._written(request, draws))
-        return self._completion(request, self._structured(request, seen, draws, prose))
+            return self._completion(request, self._written(request, stream))
+        return self._completion(request, self._structured(request, observed, stream, prose))
 
-    def _written(self, request: Request, draws: Draws) -> str:
-        """A first draft, or what becomes of an earlier one."""
+    def _written(self, request: Request, stream: RandomStream) -> str:
+        """Return a first draft, or a revision of an earlier one."""
         topics, vocabulary = topic_words(request.messages), self.profile.vocabulary
         earlier = earlier_draft(request.messages)
         if earlier is None:
-            sentences = Sentences(draws, topics, vocabulary)
-            return first_draft(request.messages, draws, sentences, self.profile)
-        sentences = Sentences(draws, topics, vocabulary, earlier.draft)
-        return revised(earlier, draws, sentences, self.profile)
+            sentences = Sentences(stream, topics, vocabulary)
+            return first_draft(request.messages, stream, sentences, self.profile)
+        sentences = Sentences(stream, topics, vocabulary, earlier.draft)
+        return revised(earlier, stream, sentences, self.profile)
 
-    def _structured(self, request: Request, seen: Sightings, draws: Draws, prose: Prose) -> str:
+    def _structured(
+        self, request: Request, observed: ToolObservations, stream: RandomStream, prose: Prose
+    ) -> str:
         schema = request.schema or {}
-        hints = _Hints(request, seen, draws, prose, self.profile)
+        hints = _Hints(request, observed, stream, prose, self.profile)
         try:
-            inventor = Inventor(
+            sampler = SchemaSampler(
                 schema,
-                draws,
+                stream,
                 prose,
                 hint=hints,
                 optional=self.profile.optional,
-                words=lambda: self._length(draws, self.profile.field_words),
+                words=lambda: self._length(stream, self.profile.field_words),
             )
-            return spaced(inventor.value())
-        except ValueError as fault:
-            raise BadRequest(f"no reply can be made for the schema: {fault}") from None
+            return spaced(sampler.sample())
+        except ValueError as error:
+            raise BadRequest(f"no reply can be made for the schema: {error}") from None
 
-    def _length(self, draws: Draws, spread: Spread) -> int:
-        return max(_SHORTEST, round(draws.normal(spread.mean, spread.sd)))
+    def _length(self, stream: RandomStream, spread: NormalSpread) -> int:
+        return max(_SHORTEST, round(stream.normal(spread.mean, spread.sd)))
 
     def _completion(
         self, request: Request, text: str, calls: tuple[ToolCall, ...] = ()
@@ -144,15 +144,17 @@ class SimulatedProvider(Provider):
         )
 
     def _reasoning(self, request: Request) -> int:
-        """Tokens of reasoning, in draws of their own so that texts do not depend on them."""
+        """Return tokens of reasoning, from a stream of their own so that texts do not depend on it."""
         habit = self.profile.reasoning
         if not habit.mean:
             return 0
-        return max(0, round(Draws(f"reasoning {request.identity}").normal(habit.mean, habit.sd)))
+        return max(
+            0, round(RandomStream(f"reasoning {request.identity}").normal(habit.mean, habit.sd))
+        )
 
 
 def _cut(text: str, most: JSON) -> tuple[str, StopReason]:
-    """``text`` within a limit of tokens, and why it stops."""
+    """Return ``text`` within a limit of tokens, and why it stops."""
     if not isinstance(most, int) or text_tokens(text) <= most:
         return text, "stop"
     return text[: most * _CHARACTERS], "length"
@@ -162,13 +164,18 @@ class _Hints:
     """A judge's scores; verdicts by the profile's rates; evidence by what was seen."""
 
     def __init__(
-        self, request: Request, seen: Sightings, draws: Draws, prose: Prose, profile: Profile
+        self,
+        request: Request,
+        observed: ToolObservations,
+        stream: RandomStream,
+        prose: Prose,
+        profile: Profile,
     ) -> None:
         judges = request.labels.purpose == "judge"
-        self._scores = Scorer(request.messages, draws, profile.judging) if judges else None
-        self._verdict = VerdictHints(request, draws, prose, profile)
+        self._scores = Scorer(request.messages, stream, profile.judging) if judges else None
+        self._verdict = VerdictHints(request, stream, prose, profile)
         self._claims = ClaimHints(request.messages)
-        self._report = ReportHints(seen, draws, prose, profile)
+        self._report = ReportHints(observed, stream, prose, profile)
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
         score = self._scores(name, schema) if self._scores else None
@@ -177,5 +184,5 @@ class _Hints:
         hinted = self._verdict(name, schema)
         if hinted is not NOTHING or self._verdict.verdict:
             return hinted
-        told = self._claims(name, schema)
-        return self._report(name, schema) if told is NOTHING else told
+        hinted = self._claims(name, schema)
+        return self._report(name, schema) if hinted is NOTHING else hinted

@@ -1,4 +1,4 @@
-"""Draws that depend on a text alone: the same text, the same draws, on every machine."""
+"""Random numbers that depend on a seed text alone, equal on every machine."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["Draws"]
+__all__ = ["RandomStream"]
 
 _MOST = 500.0
 _T = TypeVar("_T")
 
 
-class Draws:
-    """A stream of draws seeded by ``seed``.
+class RandomStream:
+    """Stream of random numbers seeded by ``seed``.
 
     Everything is made of ``random.Random.random``, the one method whose stream Python promises to
     keep between versions.
@@ -24,32 +24,32 @@ class Draws:
         self._next = random.Random(seed).random  # noqa: S311 - a simulation, not a secret
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
+        """Return True with this probability."""
         return self._next() < probability
 
     def below(self, number: int) -> int:
-        """A whole number from 0 to ``number`` - 1."""
+        """Return an integer from 0 to ``number`` - 1."""
         return min(int(self._next() * number), number - 1)
 
     def between(self, least: int, most: int) -> int:
-        """A whole number from ``least`` to ``most``, both included."""
+        """Return an integer from ``least`` to ``most``, both included."""
         return least + self.below(most - least + 1)
 
     def real(self, least: float, most: float) -> float:
-        """A number from ``least`` to ``most``."""
+        """Return a number from ``least`` to ``most``."""
         return min(least + self._next() * (most - least), most)
 
     def pick(self, items: Sequence[_T]) -> _T:
-        """One of ``items``."""
+        """Return one of ``items``."""
         return items[self.below(len(items))]
 
     def shuffled(self, items: Sequence[_T]) -> list[_T]:
-        """``items`` in a drawn order."""
+        """Return ``items`` in random order."""
         left = list(items)
         return [left.pop(self.below(len(left))) for _ in items]
 
     def some(self, items: Sequence[_T], number: int) -> list[_T]:
-        """``number`` of ``items``, or all where there are fewer, in a drawn order."""
+        """Return ``number`` of ``items``, or all if there are fewer, in random order."""
         left = list(items)
         for place in range(min(number, len(left))):
             other = place + self.below(len(left) - place)
@@ -57,7 +57,7 @@ class Draws:
         return left[:number]
 
     def weighted(self, weights: Mapping[_T, float]) -> _T:
-        """One of the keys, each as likely as its weight; all alike where every weight is 0."""
+        """Return a key with probability by weight; uniform if every weight is 0."""
         total = sum(weights.values())
         if total <= 0:
             return self.pick(list(weights))
@@ -73,17 +73,16 @@ class Draws:
         return chosen
 
     def normal(self, mean: float, sd: float) -> float:
-        """A draw from a normal distribution (Box and Muller, 1958)."""
+        """Return a number from a normal distribution (Box and Muller, 1958)."""
         radius = math.sqrt(-2.0 * math.log(1.0 - self._next()))
         return mean + sd * radius * math.cos(2.0 * math.pi * self._next())
 
     def count(self, mean: float, spread: float = 0.0) -> int:
-        """A draw of a number of events (Knuth's method for the Poisson distribution).
+        """Return a number of events (Knuth's method for the Poisson distribution).
 
         Args:
             mean: How many there are on average.
-            spread: How much the mean itself varies from draw to draw: the standard deviation of
-                its logarithm, the mean staying what it is.
+            spread: Standard deviation of the logarithm of the mean, which varies itself.
         """
         if spread:
             mean *= math.exp(self.normal(-spread * spread / 2.0, spread))

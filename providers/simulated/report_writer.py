@@ -9,8 +9,8 @@ from typing import Final
 from orglab.providers.base import Message
 from orglab.providers.simulated.facts import fact_lines, read_facts
 from orglab.providers.simulated.profile import Profile
-from orglab.providers.simulated.random_stream import Draws
-from orglab.providers.simulated.sentences import Sentences, count_words
+from orglab.providers.simulated.prose import Sentences, count_words
+from orglab.providers.simulated.random_stream import RandomStream
 
 __all__ = ["asked_length", "first_draft"]
 
@@ -26,7 +26,7 @@ _PARAGRAPH: Final = 4
 
 
 def asked_length(messages: Sequence[Message]) -> tuple[int, bool] | None:
-    """How many words the task asks for, and whether that is the most; None: it does not say."""
+    """Return how many words the task asks for, and whether that is the most; None if it does not say."""
     for message in (*messages[:1], *messages[-1:]):
         found = _ASKED.search(message.content)
         if found and message.role in ("system", "user"):
@@ -35,45 +35,45 @@ def asked_length(messages: Sequence[Message]) -> tuple[int, bool] | None:
 
 
 def first_draft(
-    messages: Sequence[Message], draws: Draws, sentences: Sentences, profile: Profile
+    messages: Sequence[Message], stream: RandomStream, sentences: Sentences, profile: Profile
 ) -> str:
-    """A report: an opening, then the sections that the task names, specifications in their place."""
+    """Return a report: an opening, then the sections that the task names, with specifications."""
     system = messages[0].content if messages and messages[0].role == "system" else ""
     facts = read_facts(messages) if _SPECIFIES.search(system) else {}
-    lines = fact_lines(facts, profile.exact, draws)
+    lines = fact_lines(facts, profile.exact, stream)
     headings = _HEADING.findall(system)
-    target = _target(messages, draws, profile)
+    target = _target(messages, stream, profile)
     room = target - sum(count_words(line) for line in (*lines, *headings))
-    hedges = draws.count(sum(profile.hedges.values()) * target / 1000)
-    written = _sentences(room, hedges, draws, sentences, profile)
+    hedges = stream.count(sum(profile.hedges.values()) * target / 1000)
+    written = _sentences(room, hedges, stream, sentences, profile)
     return _laid_out(written, headings, lines)
 
 
-def _target(messages: Sequence[Message], draws: Draws, profile: Profile) -> int:
+def _target(messages: Sequence[Message], stream: RandomStream, profile: Profile) -> int:
     asked = asked_length(messages)
     if asked is None:
-        return max(_SHORTEST, round(draws.normal(profile.words.mean, profile.words.sd)))
+        return max(_SHORTEST, round(stream.normal(profile.words.mean, profile.words.sd)))
     number, most = asked
-    share = draws.normal(profile.asked_words.mean, profile.asked_words.sd)
+    share = stream.normal(profile.asked_words.mean, profile.asked_words.sd)
     return max(_SHORTEST, round(number * (min(share, 1.0) if most else share)))
 
 
 def _sentences(
-    words: int, hedges: int, draws: Draws, sentences: Sentences, profile: Profile
+    words: int, hedges: int, stream: RandomStream, sentences: Sentences, profile: Profile
 ) -> list[str]:
-    """Sentences of about ``words`` words, ``hedges`` of them hedged."""
+    """Return sentences of about ``words`` words, ``hedges`` of them hedged."""
     written = [sentences.opening()]
     count = count_words(written[0])
     while count < words - _SENTENCE // 2:
         written.append(sentences.plain())
         count += count_words(written[-1])
-    for place in draws.some(range(1, len(written)), hedges):
+    for place in stream.some(range(1, len(written)), hedges):
         written[place] = sentences.hedged(profile.hedges)
     return written
 
 
 def _laid_out(written: Sequence[str], headings: Sequence[str], facts: Sequence[str]) -> str:
-    """Paragraphs under the headings; specifications under the one that speaks of them."""
+    """Return paragraphs under the headings; specifications under the heading that names them."""
     parts = max(1, len(headings))
     home = next((at for at, each in enumerate(headings) if _SPECIFIES.search(each)), 0)
     blocks: list[str] = []

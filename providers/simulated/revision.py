@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from orglab.providers.base import Message
 from orglab.providers.simulated.profile import Profile
-from orglab.providers.simulated.random_stream import Draws
-from orglab.providers.simulated.sentences import Sentences, count_words, hedges_in
+from orglab.providers.simulated.prose import Sentences, count_words, hedges_in
+from orglab.providers.simulated.random_stream import RandomStream
 
-__all__ = ["Earlier", "earlier_draft", "first_sentence", "revised"]
+__all__ = ["EarlierDraft", "earlier_draft", "first_sentence", "revised"]
 
 _DIRECTED: Final = re.compile(
     r"directs you to revise your output:|asks a question\. Answer it, and expand your output"
@@ -30,8 +30,8 @@ _HALF: Final = 7
 """Half of a sentence, in words."""
 
 
-class Earlier(NamedTuple):
-    """What is there already.
+class EarlierDraft(NamedTuple):
+    """A draft to revise.
 
     Attributes:
         draft: The draft to go on from.
@@ -42,8 +42,8 @@ class Earlier(NamedTuple):
     directed: bool
 
 
-def earlier_draft(messages: Sequence[Message]) -> Earlier | None:
-    """The author's own draft in a conversation; None where it writes for the first time.
+def earlier_draft(messages: Sequence[Message]) -> EarlierDraft | None:
+    """Return the author's own draft in a conversation; None if there is none yet.
 
     A rejected draft was withdrawn: its author starts again.
     """
@@ -52,46 +52,50 @@ def earlier_draft(messages: Sequence[Message]) -> Earlier | None:
         return None
     directed = _DIRECTED.search(messages[said].content) is not None
     if directed and _DRAFT in messages[said].content:
-        return Earlier(messages[said].content.rpartition(_DRAFT)[2].strip(), directed)
+        return EarlierDraft(messages[said].content.rpartition(_DRAFT)[2].strip(), directed)
     for message in reversed(messages[:said]):
         if message.role == "assistant" and message.content.strip() and not message.tool_calls:
-            return Earlier(message.content.strip(), directed)
+            return EarlierDraft(message.content.strip(), directed)
     return None
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a text's first paragraph, "" where it has none."""
+    """Return the first sentence of a text's first paragraph, "" if it has none."""
     for line in text.split("\n"):
         if _is_prose(line):
             return _SENTENCE_END.split(line.strip(), maxsplit=1)[0]
     return ""
 
 
-def revised(earlier: Earlier, draws: Draws, sentences: Sentences, profile: Profile) -> str:
-    """The next draft. Headings, lists and the first sentence stay as they are."""
+def revised(
+    earlier: EarlierDraft, stream: RandomStream, sentences: Sentences, profile: Profile
+) -> str:
+    """Return the next draft. Headings, lists and the first sentence stay as they are."""
     habit = profile.revision
     lines = [
         _SENTENCE_END.split(line.strip()) if _is_prose(line) else line
         for line in earlier.draft.split("\n")
     ]
-    chosen = _chosen(lines, 1.0 - min(1.0, draws.normal(habit.kept.mean, habit.kept.sd)), draws)
+    chosen = _chosen(lines, 1.0 - min(1.0, stream.normal(habit.kept.mean, habit.kept.sd)), stream)
     gone = [lines[at][number] for at, number in chosen]
-    added = draws.normal(habit.words.mean, habit.words.sd)
-    hedges = sum(map(hedges_in, gone)) + _more_hedges(earlier, added, draws, profile)
-    concessions = draws.count(habit.concessions) if earlier.directed else 0
+    added = stream.normal(habit.words.mean, habit.words.sd)
+    hedges = sum(map(hedges_in, gone)) + _more_hedges(earlier, added, stream, profile)
+    concessions = stream.count(habit.concessions) if earlier.directed else 0
     fresh = [sentences.concession() for _ in range(concessions)]
     fresh += [sentences.hedged(profile.hedges) for _ in range(hedges)]
     count, room = sum(map(count_words, fresh)), sum(map(count_words, gone)) + added
     while count < room - _HALF:
         fresh.append(sentences.plain())
         count += count_words(fresh[-1])
-    fresh = draws.shuffled(fresh)
+    fresh = stream.shuffled(fresh)
     if not chosen:
         return "\n\n".join([earlier.draft, *([" ".join(fresh)] if fresh else [])])
     return _put_in(lines, chosen, fresh)
 
 
-def _chosen(lines: Sequence[str | list[str]], share: float, draws: Draws) -> list[tuple[int, int]]:
+def _chosen(
+    lines: Sequence[str | list[str]], share: float, stream: RandomStream
+) -> list[tuple[int, int]]:
     """Places of the sentences to be said anew, so that ``share`` of all words goes."""
     places = [
         (at, number)
@@ -102,7 +106,7 @@ def _chosen(lines: Sequence[str | list[str]], share: float, draws: Draws) -> lis
     words = sum(count_words(line if isinstance(line, str) else " ".join(line)) for line in lines)
     left = share * words / (1.0 - _BY_CHANCE) - _HALF
     chosen = []
-    for at, number in draws.shuffled(places[1:]):
+    for at, number in stream.shuffled(places[1:]):
         if left <= 0:
             break
         chosen.append((at, number))
@@ -110,12 +114,14 @@ def _chosen(lines: Sequence[str | list[str]], share: float, draws: Draws) -> lis
     return chosen
 
 
-def _more_hedges(earlier: Earlier, added: float, draws: Draws, profile: Profile) -> int:
+def _more_hedges(
+    earlier: EarlierDraft, added: float, stream: RandomStream, profile: Profile
+) -> int:
     """Hedges to add, so that their rate rises by what a directive adds to it; else stays."""
     words, habit = max(1, count_words(earlier.draft)), profile.revision
     rise = habit.hedges if earlier.directed else 0.0
     mean = rise * (words + added) / 1000 + hedges_in(earlier.draft) * added / words
-    return draws.count(max(0.0, mean), habit.spread)
+    return stream.count(max(0.0, mean), habit.spread)
 
 
 def _put_in(

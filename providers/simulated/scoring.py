@@ -1,4 +1,4 @@
-"""How a simulated judge scores: what it reads in the text, and chance.
+"""Scores of a simulated judge: what it reads in the text, and chance.
 
 The quality of a report is drawn from its first sentence, which a revision keeps: all judges see
 the same, and only their chance differs. Hedges and concessions are counted in the text.
@@ -12,9 +12,9 @@ from typing import Final
 
 from orglab.providers.base import JSON, Message
 from orglab.providers.simulated.profile import JudgingHabit
-from orglab.providers.simulated.random_stream import Draws
+from orglab.providers.simulated.prose import concessions_in, count_words, hedges_in
+from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.revision import first_sentence
-from orglab.providers.simulated.sentences import concessions_in, count_words, hedges_in
 
 __all__ = ["Scorer", "quality", "reported"]
 
@@ -24,9 +24,11 @@ _FENCED: Final = re.compile(r"^(={5,}[^\n]*)\n(.*?)\n\1$", re.MULTILINE | re.DOT
 class Scorer:
     """Scores one report for one judge."""
 
-    def __init__(self, messages: Sequence[Message], draws: Draws, habit: JudgingHabit) -> None:
+    def __init__(
+        self, messages: Sequence[Message], stream: RandomStream, habit: JudgingHabit
+    ) -> None:
         report = reported(messages)
-        self._draws = draws
+        self._stream = stream
         self._habit = habit
         self._opening = first_sentence(report)
         self._hedges = 1000 * hedges_in(report) / max(1, count_words(report))
@@ -34,39 +36,39 @@ class Scorer:
         self._halo: dict[str, float] = {}
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> int | None:
-        """The score of a criterion; None where the field is not one of its levels."""
+        """Return the score of a criterion; None if the field is not an integer with bounds."""
         if schema.get("type") != "integer" or not {"minimum", "maximum"} <= schema.keys():
             return None
-        knobs = self._habit.criterion(name)
-        bother = knobs.hedges * self._hedges + knobs.concessions * self._concessions
+        settings = self._habit.criterion(name)
+        bother = settings.hedges * self._hedges + settings.concessions * self._concessions
         exact = (
-            knobs.level
+            settings.level
             - self._habit.severity
-            + quality(knobs.kind, self._opening) * knobs.shared
-            + quality(f"{knobs.kind} {name}", self._opening) * knobs.own
+            + quality(settings.kind, self._opening) * settings.shared
+            + quality(f"{settings.kind} {name}", self._opening) * settings.own
             + self._habit.bother * bother
-            + self._of_kind(knobs.kind) * knobs.halo
-            + self._draws.normal(0.0, knobs.noise)
+            + self._kind_halo(settings.kind) * settings.halo
+            + self._stream.normal(0.0, settings.noise)
         )
         return int(min(max(round(exact), schema["minimum"]), schema["maximum"]))
 
-    def _of_kind(self, kind: str) -> float:
-        """This judge's chance in all criteria of a kind."""
+    def _kind_halo(self, kind: str) -> float:
+        """Return this judge's deviation in all criteria of a kind."""
         if kind not in self._halo:
-            self._halo[kind] = self._draws.normal(0.0, 1.0)
+            self._halo[kind] = self._stream.normal(0.0, 1.0)
         return self._halo[kind]
 
 
 def quality(what: str, opening: str) -> float:
-    """A quality of the text that begins with ``opening``, the same for whoever reads it.
+    """Return a quality of the text that begins with ``opening``, the same for every judge.
 
-    Drawn from a normal distribution with mean 0 and standard deviation 1.
+    Sampled from a normal distribution with mean 0 and standard deviation 1.
     """
-    return Draws(f"{what} of {opening}").normal(0.0, 1.0)
+    return RandomStream(f"{what} of {opening}").normal(0.0, 1.0)
 
 
 def reported(messages: Sequence[Message]) -> str:
-    """What is judged: the text between two fences, else all that was said last."""
-    said = messages[-1].content
-    found = _FENCED.search(said)
-    return found.group(2) if found else said
+    """Return the text under judgement: between two fences, else the last message."""
+    prompt = messages[-1].content
+    found = _FENCED.search(prompt)
+    return found.group(2) if found else prompt

@@ -1,4 +1,4 @@
-"""Verdicts of a simulated superior, by its profile's rates and by what it sees."""
+"""Verdicts of a simulated superior, by its profile's rates and the output under review."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from orglab.providers.base import JSON, Request
 from orglab.providers.simulated.profile import Profile
 from orglab.providers.simulated.prose import Prose
-from orglab.providers.simulated.random_stream import Draws
+from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.revision import first_sentence
 from orglab.providers.simulated.schema_sampler import LEAVE_OUT, NOTHING
 from orglab.providers.simulated.scoring import quality
@@ -26,26 +26,28 @@ _BOARD: Final = re.compile(r"^## Blackboard$|^### From ", re.MULTILINE)
 
 
 class VerdictHints:
-    """Hints for one verdict: the action first, then the words that go with it."""
+    """Hints for one verdict: the action first, then its texts."""
 
-    def __init__(self, request: Request, draws: Draws, prose: Prose, profile: Profile) -> None:
+    def __init__(
+        self, request: Request, stream: RandomStream, prose: Prose, profile: Profile
+    ) -> None:
         self._request = request
-        self._draws = draws
+        self._stream = stream
         self._prose = prose
         self._profile = profile
         self._action: str | None = None
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
-        """The value of a field, ``LEAVE_OUT``, or ``NOTHING`` where this is no verdict."""
+        """Return the value of a field, ``LEAVE_OUT``, or ``NOTHING`` where this is no verdict."""
         if name == "action" and self._offers_verdicts(schema):
             weights = self._weights()
-            self._action = self._draws.weighted({each: weights[each] for each in schema["enum"]})
+            self._action = self._stream.weighted({each: weights[each] for each in schema["enum"]})
             return self._action
         return NOTHING if self._action is None else self._of_verdict(name, schema)
 
     @property
     def verdict(self) -> bool:
-        """An action was chosen: this is a verdict."""
+        """Return whether an action was chosen: this is a verdict."""
         return self._action is not None
 
     def _offers_verdicts(self, schema: Mapping[str, JSON]) -> bool:
@@ -53,14 +55,14 @@ class VerdictHints:
         return bool(offered) and all(each in self._profile.verdicts for each in offered or ())
 
     def _weights(self) -> dict[str, float]:
-        """The profile's weights for this role's output; obliging ones less where it holds back."""
+        """Return the weights for this role's output; those of obliging actions may be reduced."""
         reviewed = (self._request.labels.reviewed or "").partition("#")[0]
         weights = dict(self._profile.verdicts_on.get(reviewed, self._profile.verdicts))
-        said = self._request.messages[-1].content if self._request.messages else ""
-        held = self._profile.again if _OBLIGED.search(said) else 1.0
-        held *= 1.0 if _BOARD.search(said) else self._profile.unseen
+        prompt = self._request.messages[-1].content if self._request.messages else ""
+        held = self._profile.again if _OBLIGED.search(prompt) else 1.0
+        held *= 1.0 if _BOARD.search(prompt) else self._profile.unseen
         if self._profile.discerning:
-            held *= math.exp(-self._profile.discerning * _quality(said, reviewed))
+            held *= math.exp(-self._profile.discerning * _quality(prompt, reviewed))
         return {
             action: weight * held if action in _OBLIGING else weight
             for action, weight in weights.items()
@@ -68,7 +70,7 @@ class VerdictHints:
 
     def _of_verdict(self, name: str, schema: Mapping[str, JSON]) -> JSON:
         if name == "target":
-            named = self._action == "revise" and self._draws.chance(self._profile.target)
+            named = self._action == "revise" and self._stream.chance(self._profile.target)
             return NOTHING if named else LEAVE_OUT
         if name == "suggestion" and self._action == "approve":
             return LEAVE_OUT
@@ -78,11 +80,11 @@ class VerdictHints:
         return NOTHING
 
 
-def _quality(said: str, role: str) -> float:
-    """The quality of the last output of ``role`` that is shown; 0 where none is found."""
+def _quality(prompt: str, role: str) -> float:
+    """Return the quality of the last output of ``role`` in the prompt; 0 if there is none."""
     for mark in (_UNDER_REVIEW, _FROM):
-        text = said.rpartition(mark.format(role=role))[2]
-        if text and text != said:
+        text = prompt.rpartition(mark.format(role=role))[2]
+        if text and text != prompt:
             opening = first_sentence(text)
             each = [quality(kind, opening) for kind in _KINDS]
             return sum(each) / math.sqrt(len(each))

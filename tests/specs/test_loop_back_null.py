@@ -24,7 +24,7 @@ def test_it_is_sound_and_its_arms_differ_as_in_the_study() -> None:
 
 
 def test_its_teams_differ_from_the_studys_in_their_profiles_alone() -> None:
-    """Every member of the pool keeps its price and knobs, and stands on the profile `null`."""
+    """Every member of the pool keeps its price and settings, and stands on the profile `null`."""
     for name, team in load_experiment(NULL).arms.items():
         checked = check_file(STUDY / f"{name}.yaml")
         assert checked.team is not None
@@ -49,6 +49,6 @@ def test_the_null_profile_differs_where_loops_would_have_an_effect() -> None:
     """And nowhere else: as many loops, as much kept, as many words."""
     null, usual = make_profile("null"), make_profile("sycophantic")
     same = ("verdicts", "verdicts_on", "again", "unseen", "target", "hedges", "asked_words")
-    assert all(getattr(null, knob) == getattr(usual, knob) for knob in same)
+    assert all(getattr(null, setting) == getattr(usual, setting) for setting in same)
     assert (null.revision.kept, null.revision.words) == (usual.revision.kept, usual.revision.words)
     assert (null.revision.hedges, null.revision.concessions, null.discerning) == (0, 0, 0)

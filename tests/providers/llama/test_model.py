@@ -12,7 +12,7 @@ import pytest
 from case_files import case_folder
 
 from orglab.providers.base import BadRequest, ContextOverflow, Labels, Message, Unavailable
-from orglab.providers.llama.backend import Step
+from orglab.providers.llama.backend import SampledToken
 from orglab.providers.llama.model import FREE_TEXT_TOKENS, Job, LocalModel, reply_room
 from orglab.providers.llama.sampling import Sampling
 
@@ -44,19 +44,19 @@ class Words:
         return " ".join(words).encode()
 
     def steps(
-        self, prompt: Sequence[int], sampling: Sampling, given_up: Callable[[], bool]
-    ) -> Generator[Step, None, None]:
+        self, prompt: Sequence[int], sampling: Sampling, cancelled: Callable[[], bool]
+    ) -> Generator[SampledToken, None, None]:
         self.asked.append(list(prompt))
         for word in self.reply:
             self.begun.set()
             assert self.gate.wait(10)
-            if given_up():
+            if cancelled():
                 return
             self.drawn += 1
             if word == "!":
                 raise RuntimeError("decode returned 1")
             entry = {"token": word, "logprob": -1.0} if sampling.logprobs is not None else None
-            yield Step(self._number(word), word == "<end>", entry)
+            yield SampledToken(self._number(word), word == "<end>", entry)
 
     def close(self) -> None:
         self.closed = True
@@ -74,7 +74,7 @@ def _job(text: str = "hello", **changes: Any) -> Job:
     return Job(**{"messages": messages, "sampling": Sampling(), **changes})
 
 
-async def test_a_reply_is_counted_and_told() -> None:
+async def test_a_reply_is_counted() -> None:
     """Tokens of prompt and reply are exact; the model's own end is no part of the text."""
     model = LocalModel(Words(), 100)
     reply = await model.ask(_job())

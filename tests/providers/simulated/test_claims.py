@@ -58,8 +58,8 @@ def test_claims_to_check_are_what_was_said() -> None:
     """Specifications and sentences, as long as there are any that were not checked."""
     claims = stated_claims([TASK, REPORT])
     assert claims == ["The cpu is Core i5.", "Customers return it."]
-    seen = exchange("verify", {}, {"claim": claims[0], "verdict": "supported"})
-    assert stated_claims([REPORT, *seen]) == claims[1:]
+    observed = exchange("verify", {}, {"claim": claims[0], "verdict": "supported"})
+    assert stated_claims([REPORT, *observed]) == claims[1:]
 
 
 def test_a_report_on_claims_says_what_the_tool_said() -> None:

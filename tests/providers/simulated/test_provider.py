@@ -21,8 +21,7 @@ from orglab.providers.base import (
 )
 from orglab.providers.registry import load_plugin
 from orglab.providers.simulated.provider import SimulatedProvider
-from orglab.providers.simulated.seen_figures import Figure
-from orglab.providers.simulated.tool_observations import sightings
+from orglab.providers.simulated.tool_observations import ObservedFigure, observe_tools
 from orglab.providers.structured_output.parse import read_arguments, read_reply
 
 ASKED = Message(
@@ -217,9 +216,9 @@ async def test_a_schema_that_nothing_fits_is_refused() -> None:
         )
 
 
-async def calls(messages: tuple[Message, ...], count: int, **knobs: Any) -> list[ToolCall]:
+async def calls(messages: tuple[Message, ...], count: int, **settings: Any) -> list[ToolCall]:
     """The tool calls of many replies, each with arguments that fit."""
-    provider = SimulatedProvider.from_spec("", {"profile": knobs})
+    provider = SimulatedProvider.from_spec("", {"profile": settings})
     found = []
     for number in range(count):
         completion = await provider.complete(request(number, messages=messages, tools=TOOLS))
@@ -270,7 +269,7 @@ async def test_tool_calls_end() -> None:
 
 def test_figures_are_seen_with_what_they_are_of() -> None:
     """Of all rows, of groups, of one value; errors and unknown columns are nothing."""
-    seen = sightings(
+    observed = observe_tools(
         exchange(
             ("get_schema", {}, SCHEMA_RESULT),
             ("correlate", {"x": "budget", "y": "gross", "method": "spearman"}, {"x": "budget", "y": "gross", "method": "spearman", "r": 0.5, "n": 9}),
@@ -281,20 +280,25 @@ def test_figures_are_seen_with_what_they_are_of() -> None:
             ("describe", {"column": "budget"}, {"error": "no", "mean": 7}),
         )
     )  # fmt: skip
-    assert [name for name in seen.columns if seen.columns[name].numeric] == ["budget", "gross"]
-    assert seen.grouping == ["genre"]
-    told = [each for each in seen.figures if each.measure != "distinct"]
+    assert [name for name in observed.columns if observed.columns[name].numeric] == [
+        "budget",
+        "gross",
+    ]
+    assert observed.grouping == ["genre"]
+    told = [each for each in observed.figures if each.measure != "distinct"]
     assert told == [
-        Figure(measure="spearman", columns=("budget", "gross"), where="", value=0.5),
-        Figure(measure="mean", columns=("gross",), where="\"genre\" = 'it''s'", value=4.5),
-        Figure(measure="count", columns=(), where="(gross > 1) and \"genre\" = 'b'", value=2),
-        Figure(measure="mean", columns=("gross",), where="", value=3.5),
+        ObservedFigure(measure="spearman", columns=("budget", "gross"), where="", value=0.5),
+        ObservedFigure(measure="mean", columns=("gross",), where="\"genre\" = 'it''s'", value=4.5),
+        ObservedFigure(
+            measure="count", columns=(), where="(gross > 1) and \"genre\" = 'b'", value=2
+        ),
+        ObservedFigure(measure="mean", columns=("gross",), where="", value=3.5),
     ]
 
 
-async def reports(**knobs: Any) -> list[Any]:
+async def reports(**settings: Any) -> list[Any]:
     """Reports after the tools showed one figure."""
-    provider = SimulatedProvider.from_spec("", {"profile": {"foreign_columns": 0, **knobs}})
+    provider = SimulatedProvider.from_spec("", {"profile": {"foreign_columns": 0, **settings}})
     return await values(provider, 40, messages=SEEN, schema=REPORT)
 
 

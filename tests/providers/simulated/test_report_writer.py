@@ -11,9 +11,9 @@ from orglab.evaluators.text.mtld import Mtld
 from orglab.evaluators.text.normalize import words
 from orglab.providers.base import Message, ToolCall
 from orglab.providers.simulated.profile import Profile, make_profile
-from orglab.providers.simulated.random_stream import Draws
+from orglab.providers.simulated.prose import Sentences, count_words, hedges_in
+from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.report_writer import asked_length, first_draft
-from orglab.providers.simulated.sentences import Sentences, count_words, hedges_in
 
 WRITER = Message(
     role="system",
@@ -29,9 +29,9 @@ def drafts(count: int, profile: Profile, *messages: Message) -> list[str]:
     """First drafts of as many calls."""
     made = []
     for number in range(count):
-        draws = Draws(f"draft {number}")
-        sentences = Sentences(draws, ["laptop"], profile.vocabulary)
-        made.append(first_draft(messages or (WRITER, NOTES), draws, sentences, profile))
+        stream = RandomStream(f"draft {number}")
+        sentences = Sentences(stream, ["laptop"], profile.vocabulary)
+        made.append(first_draft(messages or (WRITER, NOTES), stream, sentences, profile))
     return made
 
 
@@ -113,16 +113,16 @@ def test_hedges_come_at_their_rate_and_nowhere_else() -> None:
 
 def test_topics_that_hedge_are_no_topics() -> None:
     """What other roles said must not add hedges."""
-    draws = Draws("topics")
-    sentences = Sentences(draws, ["perhaps", "usually"], 0.3)
+    stream = RandomStream("topics")
+    sentences = Sentences(stream, ["perhaps", "usually"], 0.3)
     assert not hedges_in(" ".join(sentences.opening() for _ in range(50)))
 
 
 def test_a_larger_vocabulary_is_more_diverse() -> None:
     """By MTLD, as the evaluators measure it."""
 
-    def diversity(**knobs: float) -> float:
-        texts = drafts(15, make_profile({"base": "sycophantic", **knobs}))
+    def diversity(**settings: float) -> float:
+        texts = drafts(15, make_profile({"base": "sycophantic", **settings}))
         return fmean(float(score.value or 0) for text in texts for score in Mtld().measured(text))
 
     assert diversity(vocabulary=0.1) < diversity(vocabulary=0.2) < diversity(vocabulary=0.5)

@@ -11,9 +11,9 @@ from orglab.evaluators.text.lexicon import load_lexicon
 from orglab.evaluators.text.normalize import words
 from orglab.evaluators.text.retention import kept_share
 from orglab.providers.base import Message, Request
+from orglab.providers.simulated.prose import concessions_in
 from orglab.providers.simulated.provider import SimulatedProvider
-from orglab.providers.simulated.revision import Earlier, earlier_draft, first_sentence
-from orglab.providers.simulated.sentences import concessions_in
+from orglab.providers.simulated.revision import EarlierDraft, earlier_draft, first_sentence
 
 SYSTEM = Message(role="system", content="A report of about 1,000 words.\n\n## One\n\n## Two")
 FIRST = Message(role="user", content="Hand in the report.")
@@ -95,7 +95,7 @@ async def test_headings_lists_and_the_first_sentence_stay() -> None:
 def test_a_draft_that_the_directive_shows_is_gone_on_from() -> None:
     """For roles that do not see their own conversation."""
     shown = Message(role="user", content=f"{DIRECTIVE}\n\nYour draft:\nIt is so.")
-    assert earlier_draft([SYSTEM, shown]) == Earlier("It is so.", True)
+    assert earlier_draft([SYSTEM, shown]) == EarlierDraft("It is so.", True)
     assert earlier_draft([SYSTEM, FIRST]) is None
 
 

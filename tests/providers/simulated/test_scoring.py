@@ -43,10 +43,10 @@ async def scores(profile: Any, report: str, number: int = 0, purpose: Any = "jud
     return found  # fmt: skip
 
 
-def still(**knobs: Any) -> dict[str, Any]:
+def still(**settings: Any) -> dict[str, Any]:
     """A profile of a judge without chance, level 4."""
     criteria = {name: {**STILL, "level": 4, "hedges": 0, "concessions": 0} for name in NAMES}
-    return {"base": "sycophantic", "judging": {"criteria": criteria, **knobs}}
+    return {"base": "sycophantic", "judging": {"criteria": criteria, **settings}}
 
 
 async def test_severity_is_taken_from_every_score() -> None:
@@ -80,13 +80,13 @@ async def test_all_judges_see_the_same_quality() -> None:
     profile = still()
     for name in NAMES:
         profile["judging"]["criteria"][name] |= {"shared": 0.8, "own": 0.4}
-    seen = set()
+    observed = set()
     for number in range(20):
         first = await scores(profile, f"Report {number} is so.", number)
         second = await scores(profile, f"Report {number} is so. And more.", number + 100)
         assert [first[name] for name in NAMES] == [second[name] for name in NAMES]
-        seen.add(first["structure"])
-    assert len(seen) > 1
+        observed.add(first["structure"])
+    assert len(observed) > 1
 
 
 async def test_a_judge_of_the_null_profile_does_not_read_hedges() -> None:

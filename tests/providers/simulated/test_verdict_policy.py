@@ -20,10 +20,10 @@ LATEST = "## Output of writer under review\nReport {number} is so.\n"
 OBLIGED = BOARD + "\nYour earlier verdicts:\n- writer: revise. It is too long."
 
 
-async def revised(knobs: dict[str, Any], said: str, reviewed: str = "writer", count: int = 200) -> float:  # fmt: skip
+async def revised(settings: dict[str, Any], said: str, reviewed: str = "writer", count: int = 200) -> float:  # fmt: skip
     """The share of outputs that are sent back."""
     half = {"approve": 0.5, "comment": 0, "revise": 0.5}
-    provider = SimulatedProvider.from_spec("", {"profile": {"verdicts": half, **knobs}})
+    provider = SimulatedProvider.from_spec("", {"profile": {"verdicts": half, **settings}})
     sent = 0
     for number in range(count):
         asked = Request(
@@ -39,9 +39,9 @@ async def revised(knobs: dict[str, Any], said: str, reviewed: str = "writer", co
 
 async def test_a_role_can_have_rates_of_its_own() -> None:
     """Replicas of it too; the others keep the common ones."""
-    knobs = {"verdicts_on": {"writer": {"approve": 0, "revise": 1}}}
-    assert await revised(knobs, BOARD, "writer#2") == 1
-    assert 0.4 < await revised(knobs, BOARD, "critic") < 0.6
+    settings = {"verdicts_on": {"writer": {"approve": 0, "revise": 1}}}
+    assert await revised(settings, BOARD, "writer#2") == 1
+    assert 0.4 < await revised(settings, BOARD, "critic") < 0.6
 
 
 async def test_a_superior_that_has_obliged_holds_back() -> None:
