@@ -20,7 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orglab.engine.study.batch.runner import Arm, Batch, run_batch
+from orglab.engine.study.batch.batch import Arm, Batch
+from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.batch.study_folder import load_team, open_study, units_of
 from orglab.providers.base import Completion, Provider, Request
 from orglab.providers.llama.grammar import schema_grammar

@@ -43,7 +43,8 @@ from langgraph.graph import END, START, StateGraph
 
 from orglab.engine.run.calls import model_registry as desk
 from orglab.engine.run.engine import Unit
-from orglab.engine.study.batch.runner import Arm, Batch, Tally, run_batch
+from orglab.engine.study.batch.batch import Arm, Batch, BatchTally
+from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.batch.study_folder import load_team, open_study
 from orglab.providers.client.model_client import ModelClients
 
@@ -180,7 +181,7 @@ async def orglab(url: str, took: Took) -> None:
         under_way = RUNS_A_CALL * took.at_once
         batch = Batch(arms=[Arm.alone(team)], units=units, at_once=under_way)
 
-        def look(tally: Tally) -> None:
+        def look(tally: BatchTally) -> None:
             took.look(tally.done - 1)
 
         with took.running():

@@ -14,8 +14,9 @@ from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import SpecIssue
-from orglab.engine.study.batch.executor import run_where
-from orglab.engine.study.batch.runner import Batch, Progress, Tally, refuse_unbounded
+from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
+from orglab.engine.study.batch.budget import refuse_unbounded
+from orglab.engine.study.batch.executor import run_batch_on
 from orglab.engine.study.batch.study_folder import in_here, load_team
 from orglab.engine.study.batch.units import UnitError, read_units, unit_of
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
@@ -81,7 +82,7 @@ class Study:
     """
 
     folder: Path
-    tally: Tally
+    tally: BatchTally
     runs: tuple[str, ...] = ()
 
     def records(self) -> Iterator[RunRecord]:
@@ -243,7 +244,7 @@ def run_experiment(
     folder, batch = _prepared(
         request, out, cache, retry_failed=retry_failed, providers=providers or {}, max_cost=max_cost
     )
-    refuse_unbounded(batch)
+    refuse_unbounded(batch.max_cost, batch.teams)
     # Opened outside a loop: opening compares the arms' prompts in one of its own.
     study = _outside_loops(lambda: _run_study(request, batch, folder, progress))
     if report and study.tally.done == study.tally.planned:
@@ -268,7 +269,7 @@ async def _run_and_close(
     stop: asyncio.Event | None = None,
 ) -> Study:
     try:
-        tally = await run_where(batch, store, on=on, progress=progress, stop=stop)
+        tally = await run_batch_on(batch, store, on=on, progress=progress, stop=stop)
     finally:
         store.close()
     return Study(folder=folder, tally=tally, runs=tuple(run.id for run in batch.planned()))
@@ -283,7 +284,7 @@ def _prepared(
     """Return the study's folder and the batch with ``options``; changed tools are refused."""
     folder = Path(out) if out is not None else in_here(request.folder)
     if out is None:
-        refuse_changed_tools(folder, [arm.team for arm in request.batch.arms])
+        refuse_changed_tools(folder, request.batch.teams)
     kept = response_cache_file(folder) if cache else None
     return folder, replace(request.batch, kept=kept, **options)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
-from orglab.engine.study.batch.runner import Arm, Batch
+from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.study_folder import (
     experiment_batch,
     experiment_folder,

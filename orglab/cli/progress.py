@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from orglab.engine.study.batch.runner import Progress, Tally
+from orglab.engine.study.batch.batch import BatchTally, Progress
 from orglab.providers.human.terminal import paused_by
 from orglab.results.number_format import amount
 
@@ -44,8 +44,10 @@ def progress_of(console: Console, name: str, unreal: str = "") -> Iterator[Progr
     with Bar(*columns, console=console, transient=True) as bar, paused_by(partial(paused, bar)):
         task = bar.add_task(name, total=None, words="")
 
-        def move(tally: Tally) -> None:
-            bar.update(task, total=tally.planned, completed=tally.done, words=_words(tally, unreal))
+        def move(tally: BatchTally) -> None:
+            bar.update(
+                task, total=tally.planned, completed=tally.done, words=_progress_text(tally, unreal)
+            )
 
         yield move
 
@@ -65,15 +67,15 @@ class _Lines:
         self._console, self._name, self._unreal = console, name, unreal
         self._next = 0.0
 
-    def __call__(self, tally: Tally) -> None:
+    def __call__(self, tally: BatchTally) -> None:
         if tally.done < self._next and tally.done < tally.planned:
             return
         self._next = tally.done + tally.planned / LINES
-        line = f"{self._name}: {tally.done} of {amount(tally.planned, 'run')}, {_words(tally, self._unreal)}"
+        line = f"{self._name}: {tally.done} of {amount(tally.planned, 'run')}, {_progress_text(tally, self._unreal)}"
         self._console.print(line, markup=False, highlight=False)
 
 
-def _words(tally: Tally, unreal: str) -> str:
+def _progress_text(tally: BatchTally, unreal: str) -> str:
     words = f"{amount(tally.loops, 'loop')}, {tally.tokens:,} tokens, {_money(tally)}"
     words += f" ({unreal})" if unreal and tally.cost_usd else ""
     if tally.teams > MANY:  # a unit is run with all of them before the next begins
@@ -86,7 +88,7 @@ def _words(tally: Tally, unreal: str) -> str:
     return words
 
 
-def _money(tally: Tally) -> str:
+def _money(tally: BatchTally) -> str:
     """What was spent; a part of unknown price is never nothing."""
     known = f"${tally.cost_usd:.4f}"
     if not tally.unpriced:

@@ -25,7 +25,6 @@ LONG_FILES = {
     "engine/run/turn.py",
     "engine/spec/load.py",
     "engine/spec/validate/schema_errors.py",
-    "engine/study/batch/runner.py",
     "results/display/summary.py",
 }
 SHARED_NAMES = {
@@ -34,7 +33,6 @@ SHARED_NAMES = {
     "Found",
     "Line",
     "Sent",
-    "Held",
     "Part",
     "Figure",
     "Earlier",
@@ -51,11 +49,8 @@ SHARED_NAMES = {
     "Table",
     "Measure",
     "Evaluation",
-    "Tally",
     "Entry",
     "Sources",
-    "Address",
-    "Given",
 }
 
 

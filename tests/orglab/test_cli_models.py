@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orglab.engine.spec.model import Model
-from orglab.engine.study.plan.models_overview import ModelTold, reached, told
+from orglab.engine.study.plan.models_overview import ModelOverview, overviews_of, with_reachability
 from orglab.engine.study.plan.prices import Priced
 from orglab.providers.client.request_queue import LimitChange
 from orglab.providers.simulated.provider import SimulatedProvider
@@ -117,7 +117,7 @@ async def test_no_key_goes_where_a_stranger_says(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PLANTED", KEY)
     options = {"base_url": "https://example.org/v1", "api_key_env": "PLANTED"}
     model = Model(alias="far", provider="openai", model="own", options=options)
-    (found,) = await reached(told([model]), trust=False)
+    (found,) = await with_reachability(overviews_of([model]), trust=False)
     assert found.reachable is not None
     assert found.reachable.startswith("not asked: the key in PLANTED would be sent to example.org")
     assert KEY not in repr(found)
@@ -147,14 +147,16 @@ async def test_a_provider_that_breaks_is_told_without_its_words(
         raise RuntimeError(KEY)
 
     monkeypatch.setattr(SimulatedProvider, "reachable", broken)
-    (found,) = await reached(told([Model(alias="m", provider="simulated")]), trust=True)
+    (found,) = await with_reachability(
+        overviews_of([Model(alias="m", provider="simulated")]), trust=True
+    )
     assert found.reachable == "an error of the provider: RuntimeError"
 
 
 async def test_what_cannot_be_made_is_not_asked() -> None:
     """A missing provider is a fault in words."""
-    (missing,) = told([Model(alias="m", provider="gone")])
+    (missing,) = overviews_of([Model(alias="m", provider="gone")])
     assert missing.issue == "no provider `gone` can be loaded"
-    assert await reached([missing], trust=True) == [missing]
+    assert await with_reachability([missing], trust=True) == [missing]
     assert missing.price == Priced(how="free")
-    assert isinstance(missing, ModelTold)
+    assert isinstance(missing, ModelOverview)

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from orglab.cli.progress import progress_of
-from orglab.engine.study.batch.runner import Tally
+from orglab.engine.study.batch.batch import BatchTally
 from orglab.results.store.journal.journal import Entry
 from orglab.results.store.journal.run_journal import Tally as RunTally
 
@@ -21,7 +21,7 @@ def test_a_part_of_unknown_price_is_never_nothing(dollars: float, unpriced: int,
     """Case 41: a sum with an unknown part is "at least"; what is wholly unknown is not $0."""
     out = io.StringIO()
     with progress_of(Console(file=out, width=200), "study") as progress:
-        progress(Tally(planned=1, completed=1, cost_usd=dollars, unpriced=unpriced))
+        progress(BatchTally(planned=1, completed=1, cost_usd=dollars, unpriced=unpriced))
     assert out.getvalue().strip().endswith(f"0 tokens, {told}")
 
 

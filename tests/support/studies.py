@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from orglab.engine.run.engine import Unit
-from orglab.engine.study.batch.runner import Tally, run_batch
+from orglab.engine.study.batch.batch import BatchTally
+from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Provider
@@ -37,7 +38,7 @@ def run_experiment(
     provider: Provider | None = None,
     stop: asyncio.Event | None = None,
     **batch: Any,
-) -> Tally:
+) -> BatchTally:
     """Run what of an experiment is not done, with one provider for all models."""
     store = open_experiment(folder, experiment)
     providers = {} if provider is None else {"*": provider}

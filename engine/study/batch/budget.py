@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Budget", "BudgetReached"]
+from orglab.engine.graph.checks.cost_limit import unbounded_models
+from orglab.engine.graph.team import Team
+from orglab.engine.study.batch.preflight import unbounded_judges
+from orglab.results.store.store import Store
+from orglab.results.usage.spending import spending
+
+__all__ = ["Budget", "BudgetReached", "budget_of", "refuse_unbounded", "unbounded_words"]
 
 ROUNDING = 1e-9
 """Dollars by which sums of floating point numbers may be off."""
@@ -90,3 +97,36 @@ class Budget:
         if self._changed is not None:
             self._changed.set()
             self._changed = None
+
+
+def refuse_unbounded(max_cost: float | None, teams: Iterable[Team]) -> None:
+    """Refuses a limit of money over models of which nobody knows what a call may cost.
+
+    Raises:
+        ValueError: There are such; all of them.
+    """
+    if max_cost is None:
+        return
+    found: dict[str, None] = {}
+    for team in teams:
+        found |= dict.fromkeys(unbounded_models(team.topology))
+        found |= dict.fromkeys(unbounded_judges(team))
+    if found:
+        raise ValueError(unbounded_words(found))
+
+
+def unbounded_words(models: Iterable[str]) -> str:
+    """Why money cannot be limited over these models."""
+    return (
+        "a limit of money needs to know the most that a call may cost, and these models have no "
+        f"`price` or no `params.max_output_tokens`: {', '.join(models)}. Write them into the spec "
+        "or into a catalogue for --models; `orglab models FILE` shows what is known."
+    )
+
+
+def budget_of(limit: float | None, store: Store) -> Budget | None:
+    """The study's money; what earlier processes spent, or may have spent, counts."""
+    if limit is None:
+        return None
+    before = spending(store)
+    return Budget(limit=limit, spent=before.paid_usd, unknown=before.unknown_usd)

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import asyncio
 
-from orglab.engine.study.batch.runner import Batch, Progress, Tally, run_batch
+from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
+from orglab.engine.study.batch.runner import run_batch
 from orglab.results.store.store import Store
 
-__all__ = ["run_where", "runs_left"]
+__all__ = ["has_runs_left", "run_batch_on"]
 
 
-def runs_left(batch: Batch, store: Store) -> bool:
+def has_runs_left(batch: Batch, store: Store) -> bool:
     """Whether a run of the batch is to be begun or gone on with."""
     ended = {"completed", "stopped"} | (set() if batch.retry_failed else {"failed"})
     statuses = store.statuses()
     return any(statuses.get(planned.id) not in ended for planned in batch.planned())
 
 
-async def run_where(
+async def run_batch_on(
     batch: Batch,
     store: Store,
     *,
     on: str | None = None,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
-) -> Tally:
+) -> BatchTally:
     """Runs what of a batch is not done yet.
 
     Args:
@@ -40,7 +41,7 @@ async def run_where(
         StoreError: The store cannot be written.
         ValueError: A model's entry is wrong.
     """
-    if on is None or not runs_left(batch, store):
+    if on is None or not has_runs_left(batch, store):
         return await run_batch(batch, store, progress=progress, stop=stop)
     from orglab.engine.study.cluster.client.runner import run_on_cluster
 

@@ -24,9 +24,9 @@ __all__ = [
     "evaluator_problems",
     "files_read",
     "judge_models",
+    "preflight_problems",
     "unbounded_judges",
     "unbounded_uses",
-    "unready",
 ]
 
 
@@ -37,10 +37,12 @@ def evaluator_problems(team: Team) -> Iterator[Problem]:
     """
     topology = team.topology
     unit = sample_unit(topology)
-    yield from unready(topology.evaluators, unit, topology.folder, trust=topology.trusted)
+    yield from preflight_problems(
+        topology.evaluators, unit, topology.folder, trust=topology.trusted
+    )
 
 
-def unready(
+def preflight_problems(
     uses: Sequence[EvaluatorUse], unit: Unit, folder: Path, *, trust: bool = False
 ) -> Iterator[Problem]:
     """The same for evaluators whose files lie in ``folder``, on a unit."""

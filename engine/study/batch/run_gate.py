@@ -13,7 +13,7 @@ from orglab.providers.base import JSON, Interrupted
 from orglab.results.records import Event
 from orglab.results.store.journal.journal import Entry, Journal
 
-__all__ = ["Gate", "Interrupted"]
+__all__ = ["Interrupted", "RunGate"]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -33,7 +33,7 @@ class _Held:
     sent: bool = False
 
 
-class Gate:
+class RunGate:
     """A journal that begins no call once it is to stop, or that the budget has no room for.
 
     Args:

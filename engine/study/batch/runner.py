@@ -8,22 +8,18 @@ durable replies.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
-from orglab.engine.graph.checks.cost_limit import roles_by_model, unbounded_models
-from orglab.engine.graph.team import Team
-from orglab.engine.run.calls.call_key import draw
+from orglab.engine.graph.checks.cost_limit import roles_by_model
 from orglab.engine.run.calls.model_registry import ModelRegistries
-from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
-from orglab.engine.study.batch.budget import Budget
-from orglab.engine.study.batch.preflight import unbounded_judges
+from orglab.engine.run.engine import Outcome, RunPlan, run_team
+from orglab.engine.study.batch.batch import Arm, Batch, BatchTally, PlannedRun, Progress
+from orglab.engine.study.batch.budget import budget_of, refuse_unbounded
 from orglab.engine.study.batch.response_sharing import sharing_of
-from orglab.engine.study.batch.run_gate import Gate, Interrupted
-from orglab.engine.study.batch.units import unit_content
-from orglab.engine.study.evaluate.evaluate_run import Measurer
+from orglab.engine.study.batch.run_gate import Interrupted, RunGate
+from orglab.engine.study.evaluate.evaluate_run import RunEvaluator
 from orglab.engine.study.evaluate.judging import Judging
 from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.engine.tools.source_pool import Sources
@@ -32,23 +28,13 @@ from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
 from orglab.results.store.journal.run_journal import RunJournal
 from orglab.results.store.journal.run_journal import Tally as RunTally
-from orglab.results.store.run_id import run_id
 from orglab.results.store.store import Store
-from orglab.results.usage.spending import spending
 
 __all__ = [
-    "Arm",
-    "Batch",
     "BatchRun",
     "Ending",
-    "Planned",
-    "Progress",
-    "Tally",
-    "budget_of",
-    "refuse_unbounded",
     "room",
     "run_batch",
-    "unbounded_words",
 ]
 
 MOST_AT_ONCE = 64
@@ -61,167 +47,13 @@ RUNS_A_SLOT = 4
 """Runs under way for each call that the models take at once: none waits while others write."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Arm:
-    """One team of a batch.
-
-    Attributes:
-        name: Its name in records: the arm's, or the topology's outside experiments.
-        team: The team.
-        key: Tells its runs and calls from those of other arms; "" outside experiments.
-    """
-
-    name: str
-    team: Team
-    key: str = ""
-
-    @classmethod
-    def alone(cls, team: Team) -> Arm:
-        """A team outside any experiment."""
-        return cls(name=team.topology.name, team=team)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Planned:
-    """One run of a batch.
-
-    Attributes:
-        id: Its id: the spec's hash, the unit's id and content, replicate, seed and arm.
-        arm: The arm.
-        unit: The unit.
-        replicate: From 0.
-        order: Its place in the plan.
-    """
-
-    id: str
-    arm: Arm
-    unit: Unit
-    replicate: int
-    order: int
-
-
-@dataclass(kw_only=True, slots=True)
-class Tally:
-    """How far a batch has come.
-
-    Numbers are of this process alone, but for ``planned``, ``kept`` and ``others``.
-
-    Attributes:
-        planned: Runs planned.
-        teams: Teams that each unit is run with, one after another.
-        kept: Runs that earlier processes had ended.
-        completed: Runs completed.
-        stopped: Runs stopped by a limit or a cap.
-        failed: Runs failed, those of earlier processes that were not tried again included.
-        resumed: Runs that went on from what an earlier process left.
-        asked_again: Calls that were under way when a process died, and were asked again.
-        turns: Turns taken.
-        loops: Verdicts that obliged, and uses of closing links.
-        reused: Calls whose reply another study had paid for.
-        reused_usd: US dollars that they had cost, as far as that is known.
-        tokens: Tokens paid for: those of replies that arms share count once, of other studies never.
-        cost_usd: US dollars of calls whose price is known, counted likewise.
-        unpriced: Calls whose price is not known, counted likewise.
-        others: Runs in the study that are not of this batch: other units, seeds or replicates.
-        interrupted: The user stopped the batch.
-        budget: The money of the study, where it is bounded.
-        warnings: What a user should know, in words.
-    """
-
-    planned: int = 0
-    teams: int = 1
-    kept: int = 0
-    completed: int = 0
-    stopped: int = 0
-    failed: int = 0
-    resumed: int = 0
-    asked_again: int = 0
-    reused: int = 0
-    reused_usd: float = 0.0
-    turns: int = 0
-    loops: int = 0
-    tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    others: int = 0
-    interrupted: bool = False
-    budget: Budget | None = None
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def done(self) -> int:
-        """Runs that have ended, in this process or an earlier one."""
-        return self.kept + self.completed + self.stopped + self.failed
-
-
-Progress: TypeAlias = Callable[[Tally], None]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Batch:
-    """What is to be run.
-
-    Attributes:
-        arms: The teams, one an arm; all run on the same units.
-        units: The units of work.
-        replicates: Runs of each unit under each arm.
-        seed: The root seed.
-        share_prefix: Identical calls are made once for all arms, until the arms diverge.
-        retry_failed: Failed runs are tried again, and calls of judges that could not be made.
-        at_once: Runs under way at once; None: as many as the models have room for.
-        providers: Providers in place of the spec's, by alias; ``*`` serves any other.
-        kept: The file of the calls that studies keep for each other; None: none is read or kept.
-        max_cost: US dollars that the study may cost in all, earlier processes included; None: any.
-    """
-
-    arms: Sequence[Arm]
-    units: Sequence[Unit]
-    replicates: int = 1
-    seed: int = 0
-    share_prefix: bool = False
-    retry_failed: bool = False
-    at_once: int | None = None
-    providers: Mapping[str, Provider] = field(default_factory=dict)
-    kept: Path | None = None
-    max_cost: float | None = None
-
-    def planned(self) -> Iterator[Planned]:
-        """The runs in their order: all units of a replicate, then the next.
-
-        With several arms units come in a seeded order, and the arms of a unit one after another,
-        in an order of their own: no arm has the first hour of a server to itself.
-        """
-        contents = [unit_content(unit) for unit in self.units]
-        order = 0
-        for replicate in range(self.replicates):
-            for index in self._shuffled(replicate):
-                unit = self.units[index]
-                for arm in self._arms(unit, replicate):
-                    spec = arm.team.topology.hash
-                    name = run_id(spec, unit.id, contents[index], replicate, self.seed, arm.key)
-                    yield Planned(id=name, arm=arm, unit=unit, replicate=replicate, order=order)
-                    order += 1
-
-    def _shuffled(self, replicate: int) -> Sequence[int]:
-        indexes = range(len(self.units))
-        if len(self.arms) == 1:
-            return indexes
-        return sorted(indexes, key=lambda at: self._draw(self.units[at], replicate, "order"))
-
-    def _arms(self, unit: Unit, replicate: int) -> Sequence[Arm]:
-        return sorted(self.arms, key=lambda arm: self._draw(unit, replicate, f"arm {arm.name}"))
-
-    def _draw(self, unit: Unit, replicate: int, what: str) -> float:
-        return draw(self.seed, unit.id, replicate, what, "", 0)
-
-
 async def run_batch(
     batch: Batch,
     store: Store,
     *,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
-) -> Tally:
+) -> BatchTally:
     """Runs what of a batch is not done yet.
 
     Args:
@@ -234,7 +66,7 @@ async def run_batch(
         StoreError: The store cannot be written; nothing that is not durable was acted on.
         ValueError: A model's entry is wrong, or money is limited and a model has no largest cost.
     """
-    refuse_unbounded(batch)
+    refuse_unbounded(batch.max_cost, batch.teams)
     token = vectors_file.set(store.path.parent / "vectors.duckdb")
     try:
         return await BatchRun(batch, store, progress, stop).run()
@@ -242,7 +74,7 @@ async def run_batch(
         vectors_file.reset(token)
 
 
-def _quiet(_: Tally) -> None:
+def _quiet(_: BatchTally) -> None:
     """No progress."""
 
 
@@ -258,39 +90,6 @@ def room(batch: Batch) -> int:
         slots += model.max_concurrency or kind.default_concurrency
         most = most if kind.free else MOST_HOSTED_AT_ONCE
     return max(1, min(most, RUNS_A_SLOT * slots))
-
-
-def refuse_unbounded(batch: Batch) -> None:
-    """Refuses a limit of money over models of which nobody knows what a call may cost.
-
-    Raises:
-        ValueError: There are such; all of them.
-    """
-    if batch.max_cost is None:
-        return
-    found: dict[str, None] = {}
-    for arm in batch.arms:
-        found |= dict.fromkeys(unbounded_models(arm.team.topology))
-        found |= dict.fromkeys(unbounded_judges(arm.team))
-    if found:
-        raise ValueError(unbounded_words(found))
-
-
-def unbounded_words(models: Iterable[str]) -> str:
-    """Why money cannot be limited over these models."""
-    return (
-        "a limit of money needs to know the most that a call may cost, and these models have no "
-        f"`price` or no `params.max_output_tokens`: {', '.join(models)}. Write them into the spec "
-        "or into a catalogue for --models; `orglab models FILE` shows what is known."
-    )
-
-
-def budget_of(limit: float | None, store: Store) -> Budget | None:
-    """The study's money; what earlier processes spent, or may have spent, counts."""
-    if limit is None:
-        return None
-    before = spending(store)
-    return Budget(limit=limit, spent=before.paid_usd, unknown=before.unknown_usd)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -358,7 +157,7 @@ class BatchRun:
         self.registries = ModelRegistries(batch.providers, store.add_limit_change)
         self.budget = budget_of(batch.max_cost, store)
         planned = len(batch.units) * batch.replicates * len(batch.arms)
-        self.tally = Tally(planned=planned, teams=len(batch.arms), budget=self.budget)
+        self.tally = BatchTally(planned=planned, teams=len(batch.arms), budget=self.budget)
         self.sharing = sharing_of(
             store, arms=batch.share_prefix, kept=batch.kept, tell=self.tally.warnings.append
         )
@@ -366,15 +165,15 @@ class BatchRun:
             arm.name: RunPlan(arm.team, self.registries.of(arm.team.topology.models), self.sources)
             for arm in batch.arms
         }
-        self.measurers = {
-            arm.name: Measurer(
+        self.run_evaluators = {
+            arm.name: RunEvaluator(
                 self._judging(arm), arm.team.topology.evaluators, retry=batch.retry_failed
             )
             for arm in batch.arms
         }
         self.statuses: Mapping[str, RunStatus] = store.statuses()
         self.issue: Exception | None = None
-        self._met = 0
+        self._found_in_store = 0
         self._ready = False
 
     def _judging(self, arm: Arm) -> Judging:
@@ -389,7 +188,7 @@ class BatchRun:
             closed=self._closed,
         )
 
-    async def run(self) -> Tally:
+    async def run(self) -> BatchTally:
         """Runs what is not done yet."""
         for arm in self.batch.arms:
             topology = arm.team.topology
@@ -397,7 +196,7 @@ class BatchRun:
                 topology.hash, kind="topology", name=topology.name, normal=topology.normal
             )
         try:
-            await self._all(self.batch.planned())
+            await self._run_all(self.batch.planned())
         finally:
             await self.registries.aclose()
             await self.sources.aclose()
@@ -415,10 +214,10 @@ class BatchRun:
     def _others(self) -> int:
         """Runs in the study that are not of this batch."""
         if self.tally.done == self.tally.planned:
-            return len(self.statuses) - self._met
+            return len(self.statuses) - self._found_in_store
         return len(self.statuses.keys() - {run.id for run in self.batch.planned()})
 
-    async def _all(self, waiting: Iterator[Planned]) -> None:
+    async def _run_all(self, waiting: Iterator[PlannedRun]) -> None:
         at_once = min(self.batch.at_once or room(self.batch), max(1, self.tally.planned))
         async with asyncio.TaskGroup() as group:
             for begun in range(at_once):
@@ -430,38 +229,38 @@ class BatchRun:
         over = self.budget is not None and self.budget.reached
         return over or self.stop.is_set() or self.issue is not None
 
-    async def _work(self, waiting: Iterator[Planned]) -> None:
+    async def _work(self, waiting: Iterator[PlannedRun]) -> None:
         for planned in waiting:
             if self._stopping():
                 return
             try:
-                await self._one(planned)
+                await self._run_one(planned)
             except Exception as error:  # noqa: BLE001 - raised again when the others' replies are kept
                 self.issue = self.issue or error
                 return
             self.progress(self.tally)
 
-    async def _one(self, planned: Planned) -> None:
+    async def _run_one(self, planned: PlannedRun) -> None:
         status = self.statuses.get(planned.id)
-        self._met += status is not None
+        self._found_in_store += status is not None
         if status in ("completed", "stopped") or (
             status == "failed" and not self.batch.retry_failed
         ):
-            self._keep(status)
-            await self._measure(planned)
+            self._count_ended(status)
+            await self._evaluate(planned)
             return
         if status == "failed":
             self.store.reopen(planned.id)
         self.tally.resumed += status is not None
-        await self._play(planned)
+        await self._execute(planned)
 
-    def _keep(self, status: RunStatus) -> None:
+    def _count_ended(self, status: RunStatus) -> None:
         if status == "failed":
             self.tally.failed += 1
         else:
             self.tally.kept += 1
 
-    async def _play(self, planned: Planned) -> None:
+    async def _execute(self, planned: PlannedRun) -> None:
         topology = planned.arm.team.topology
         unit = planned.unit
         journal = self.store.open_run(
@@ -480,12 +279,12 @@ class BatchRun:
             await self._finish(planned, ending)
             self._count(ending, journal.tally)
 
-    async def _ending(self, planned: Planned, journal: RunJournal) -> Ending | None:
+    async def _ending(self, planned: PlannedRun, journal: RunJournal) -> Ending | None:
         """How a run ended; None where it was interrupted."""
-        gate = Gate(journal, self._stopping, self.budget, self._closed)
+        gate = RunGate(journal, self._stopping, self.budget, self._closed)
         before = journal.asked_again
         try:
-            return await self._played(planned, journal, gate)
+            return await self._ending_of(planned, journal, gate)
         except Interrupted:
             if not self._stopping():
                 self.stop.set()  # who answers said so: a person at the terminal
@@ -512,7 +311,7 @@ class BatchRun:
                 self.plans[arm.name].registry.bound_model(alias)
         self._ready = True
 
-    def _undone(self) -> Iterator[Planned]:
+    def _undone(self) -> Iterator[PlannedRun]:
         """Runs to be played, until there is one of each arm."""
         arms: set[str] = set()
         for planned in self.batch.planned():
@@ -532,11 +331,11 @@ class BatchRun:
             )
         self.stop.set()
 
-    async def _played(
+    async def _ending_of(
         self,
-        planned: Planned,
+        planned: PlannedRun,
         journal: RunJournal,  # noqa: ARG002 - who plays it elsewhere sends what it holds
-        gate: Gate,
+        gate: RunGate,
     ) -> Ending:
         self._make_providers()
         outcome = await run_team(
@@ -550,7 +349,7 @@ class BatchRun:
         )
         return Ending.of(outcome)
 
-    async def _finish(self, planned: Planned, ending: Ending) -> None:
+    async def _finish(self, planned: PlannedRun, ending: Ending) -> None:
         await self.store.finish(
             planned.id,
             status=ending.status,
@@ -559,11 +358,11 @@ class BatchRun:
             last=ending.last,
             seconds=ending.seconds,
         )
-        await self._measure(planned)
+        await self._evaluate(planned)
 
-    async def _measure(self, planned: Planned) -> None:
-        measurer = self.measurers[planned.arm.name]
-        await measurer.measure(planned.id, planned.unit, planned.replicate, self._stopping)
+    async def _evaluate(self, planned: PlannedRun) -> None:
+        run_evaluator = self.run_evaluators[planned.arm.name]
+        await run_evaluator.evaluate(planned.id, planned.unit, planned.replicate, self._stopping)
 
     def _count(self, ending: Ending, used: RunTally) -> None:
         tally = self.tally

@@ -12,8 +12,8 @@ from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import digest
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import SpecError
+from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.preflight import evaluator_problems
-from orglab.engine.study.batch.runner import Arm, Batch
 from orglab.engine.study.batch.units import read_units, typed_unit
 from orglab.engine.study.experiment.comparison import frozen_comparison
 from orglab.engine.study.experiment.diff import differences

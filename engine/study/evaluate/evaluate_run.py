@@ -16,10 +16,10 @@ from orglab.providers.registry import load_plugin
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.store import Store
 
-__all__ = ["Measurer"]
+__all__ = ["RunEvaluator"]
 
 
-class Measurer:
+class RunEvaluator:
     """Measures runs, each evaluator once a run.
 
     Attributes:
@@ -45,7 +45,7 @@ class Measurer:
         self.uses = uses
         self._keys = [_key(use) for use in uses]
 
-    async def measure(
+    async def evaluate(
         self, run_id: str, unit: Unit, replicate: int, stopping: Callable[[], bool]
     ) -> None:
         """Measures an ended run with what has not measured it yet.

@@ -19,7 +19,7 @@ from orglab.engine.run.turn import SharedResponses, Turn, TurnRunner
 from orglab.engine.spec.compose.model_entry import model_of_entry
 from orglab.engine.spec.model import Limits, Model, Role, Topology
 from orglab.engine.study.batch.budget import Budget
-from orglab.engine.study.batch.run_gate import Gate
+from orglab.engine.study.batch.run_gate import RunGate
 from orglab.evaluators.base import EvaluationError
 from orglab.providers.base import JSON, Message
 from orglab.providers.structured_output.strict_json import canonical
@@ -102,7 +102,7 @@ class Asker:
     unit: str
     replicate: int
     stopping: Callable[[], bool]
-    _journal: Gate | None = None
+    _journal: RunGate | None = None
     _asked: dict[str, asyncio.Future[_Said]] = field(default_factory=dict)
 
     async def settle(self) -> None:
@@ -167,7 +167,7 @@ class Asker:
         if self._journal is None:
             journal = self.judging.store.judging(self.run_id)
             judging = self.judging
-            self._journal = Gate(journal, self.stopping, judging.budget, judging.closed)
+            self._journal = RunGate(journal, self.stopping, judging.budget, judging.closed)
         return TurnRunner(
             journal=self._journal,
             counter=CallCounter(scope=scope),

@@ -21,9 +21,9 @@ from orglab.engine.spec.validate.schema_errors import shape_problems
 from orglab.engine.spec.yaml.reader import Document, read_bytes
 from orglab.engine.spec.yaml.source_map import Mark, Marks, Place
 from orglab.engine.study.batch.budget import Budget
-from orglab.engine.study.batch.preflight import unready
+from orglab.engine.study.batch.preflight import preflight_problems
 from orglab.engine.study.batch.response_sharing import sharing_of
-from orglab.engine.study.evaluate.evaluate_run import Measurer
+from orglab.engine.study.evaluate.evaluate_run import RunEvaluator
 from orglab.engine.study.evaluate.judging import Judging
 from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.providers.base import JSON
@@ -31,7 +31,7 @@ from orglab.results.store.reader import RunRow
 from orglab.results.store.store import Store
 from orglab.results.tables.sweep_plan import sweep_plan
 
-__all__ = ["evaluate_again", "evaluators_of", "roles_of"]
+__all__ = ["evaluators_of", "rescore", "roles_of"]
 
 AT_ONCE = 16
 """Runs measured at once."""
@@ -70,7 +70,7 @@ def evaluators_of(
         raise SpecError(document.issues)
     reading = _Reading(path, document, roles)
     uses = reading.uses()
-    reading.tell(unready(uses, sample, path.parent.resolve(), trust=trust))
+    reading.tell(preflight_problems(uses, sample, path.parent.resolve(), trust=trust))
     return uses
 
 
@@ -132,7 +132,7 @@ class _Reading:
 # --- the runs ------------------------------------------------------------------------------------
 
 
-async def evaluate_again(
+async def rescore(
     store: Store,
     uses: Sequence[EvaluatorUse],
     *,
@@ -166,13 +166,15 @@ async def evaluate_again(
     Raises:
         StoreError: The store cannot be written.
     """
-    again = _Again(store, uses, folder, anew, stop or asyncio.Event(), kept, tell, trust, budget)
-    return await _each(again, progress or _nobody)
+    rescoring = _Rescoring(
+        store, uses, folder, anew, stop or asyncio.Event(), kept, tell, trust, budget
+    )
+    return await _each(rescoring, progress or _nobody)
 
 
-async def _each(again: _Again, progress: Callable[[int, int], None]) -> int:
+async def _each(rescoring: _Rescoring, progress: Callable[[int, int], None]) -> int:
     """Measures every ended run; how many were looked at."""
-    rows = [row for row in again.store.runs() if row.status != "running"]
+    rows = [row for row in rescoring.store.runs() if row.status != "running"]
     waiting = iter(rows)
     issues: list[Exception] = []
     done = 0
@@ -180,26 +182,26 @@ async def _each(again: _Again, progress: Callable[[int, int], None]) -> int:
     async def work() -> None:
         nonlocal done
         for row in waiting:
-            if again.stopping() or issues:
+            if rescoring.stopping() or issues:
                 return
             try:
-                await again.run(row)
+                await rescoring.run(row)
             except Exception as error:  # noqa: BLE001 - raised when the others' replies are kept
                 issues.append(error)
                 return
-            if again.stopping():
+            if rescoring.stopping():
                 return
             done += 1
             progress(done, len(rows))
 
-    token = vectors_file.set(again.store.path.parent / "vectors.duckdb")
+    token = vectors_file.set(rescoring.store.path.parent / "vectors.duckdb")
     try:
         await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(rows)))))
     finally:
         vectors_file.reset(token)
-        await again.registries.aclose()
-        if again.sharing is not None:
-            again.sharing.close()
+        await rescoring.registries.aclose()
+        if rescoring.sharing is not None:
+            rescoring.sharing.close()
     if issues:
         raise issues[0]
     return done
@@ -214,7 +216,7 @@ def _quiet(_: str) -> None:
 
 
 @dataclass
-class _Again:
+class _Rescoring:
     store: Store
     uses: Sequence[EvaluatorUse]
     folder: Path
@@ -265,8 +267,8 @@ class _Again:
             extra=record.extra,
             files=self._files(judging.topology, record.inputs),
         )
-        measurer = Measurer(judging, self.uses, anew=self.anew)
-        await measurer.measure(row.id, unit, row.replicate, self.stopping)
+        run_evaluator = RunEvaluator(judging, self.uses, anew=self.anew)
+        await run_evaluator.evaluate(row.id, unit, row.replicate, self.stopping)
 
     def _key(self, row: RunRow) -> str:
         """What tells the run's calls from those of other arms, as when it was run."""

@@ -104,7 +104,7 @@ def guard(experiment: Experiment) -> None:
         left = experiment.arms[reference].topology.normal
         right = experiment.arms[arm].topology.normal
         extra = undeclared(tested(differences(left, right)), paths)
-        lines += [f"{arm} and {reference} differ in {_told(each)}" for each in extra]
+        lines += [f"{arm} and {reference} differ in {_difference_text(each)}" for each in extra]
     if lines:
         hint = "declare it under `treatment`, or make the arms equal there"
         raise UndeclaredDifference([*lines, hint])
@@ -115,7 +115,7 @@ def tested(found: Sequence[Difference]) -> list[Difference]:
     return [each for each in found if each.kind != "evaluation"]
 
 
-def _told(found: Difference) -> str:
+def _difference_text(found: Difference) -> str:
     if isinstance(found.left, str) and isinstance(found.right, str):
         return f"{found.where} ({found.kind}): {changed_words(found.left, found.right)}"
     return f"{found.where} ({found.kind}): {found.right!r} and {found.left!r}"

@@ -14,14 +14,14 @@ from orglab.results.store.reader import Reader, study_file
 from orglab.results.store.response_cache import CachedCall, read_cached_calls
 from orglab.results.word_diff import changed_words
 
-__all__ = ["Explained", "Kept", "Part", "explain_call", "explain_kept"]
+__all__ = ["CacheComparison", "CallExplanation", "IdentityPart", "explain_cached", "explain_call"]
 
 LONGEST_CHANGE = 400
 """Characters of a change in words that are shown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
+class IdentityPart:
     """One part of a call's identity.
 
     Attributes:
@@ -36,7 +36,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Explained:
+class CallExplanation:
     """A call beside the nearest stored one.
 
     Attributes:
@@ -51,11 +51,11 @@ class Explained:
     run: str
     other: CallRecord | None
     other_run: str
-    parts: Sequence[Part]
+    parts: Sequence[IdentityPart]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Kept:
+class CacheComparison:
     """A call beside the nearest one that another study kept.
 
     Attributes:
@@ -65,10 +65,10 @@ class Kept:
     """
 
     other: CachedCall
-    parts: Sequence[Part]
+    parts: Sequence[IdentityPart]
 
 
-def explain_call(reader: Reader, run: str, position: str) -> Explained:
+def explain_call(reader: Reader, run: str, position: str) -> CallExplanation:
     """Compares a call with the stored calls of the same role, and tells the nearest.
 
     Args:
@@ -82,7 +82,7 @@ def explain_call(reader: Reader, run: str, position: str) -> Explained:
     """
     record = reader.record(reader.find(run).id)
     call = _call(record, position)
-    best: tuple[int, RunRecord, CallRecord, list[Part]] | None = None
+    best: tuple[int, RunRecord, CallRecord, list[IdentityPart]] | None = None
     apart = not _shares(reader)
     for other, candidate in _candidates(reader, record, call):
         parts = list(_parts(record, call, other, candidate))
@@ -92,11 +92,13 @@ def explain_call(reader: Reader, run: str, position: str) -> Explained:
         if best is None or equal > best[0]:
             best = (equal, other, candidate, parts)
     if best is None:
-        return Explained(call=call, run=record.id, other=None, other_run="", parts=())
-    return Explained(call=call, run=record.id, other=best[2], other_run=best[1].id, parts=best[3])
+        return CallExplanation(call=call, run=record.id, other=None, other_run="", parts=())
+    return CallExplanation(
+        call=call, run=record.id, other=best[2], other_run=best[1].id, parts=best[3]
+    )
 
 
-def explain_kept(reader: Reader, run: str, position: str, file: Path) -> Kept | None:
+def explain_cached(reader: Reader, run: str, position: str, file: Path) -> CacheComparison | None:
     """Compares a call with those that other studies kept; None where they kept none of its role.
 
     Args:
@@ -115,17 +117,17 @@ def explain_kept(reader: Reader, run: str, position: str, file: Path) -> Kept | 
     others = [kept for kept in read_cached_calls(file, call.role) if kept.study != study]
     if not others:
         return None
-    best = max(others, key=lambda kept: _alike(call, kept))
+    best = max(others, key=lambda kept: _similarity(call, kept))
     there = _where_kept(file, best)
     if there is None:
         parts = list(_asked(call, best.request))
     else:
         parts = list(_parts(record, call, *there))
         parts.append(_part("arm (where arms share no calls)", there[0].arm, record.arm))
-    return Kept(other=best, parts=parts)
+    return CacheComparison(other=best, parts=parts)
 
 
-def _alike(call: CallRecord, kept: CachedCall) -> tuple[bool, int]:
+def _similarity(call: CallRecord, kept: CachedCall) -> tuple[bool, int]:
     return kept.identity == call.identity, sum(part.same for part in _asked(call, kept.request))
 
 
@@ -174,7 +176,7 @@ def _candidates(
 
 def _parts(
     record: RunRecord, call: CallRecord, other: RunRecord, candidate: CallRecord
-) -> Iterator[Part]:
+) -> Iterator[IdentityPart]:
     there = {"provider": candidate.provider, "model": candidate.model, **candidate.request}
     yield from _asked(call, there)
     yield _part("seed", other.seed, record.seed)
@@ -183,7 +185,7 @@ def _parts(
     yield _part("earlier calls of the run", _earlier(other, candidate), _earlier(record, call))
 
 
-def _asked(call: CallRecord, there: Mapping[str, JSON]) -> Iterator[Part]:
+def _asked(call: CallRecord, there: Mapping[str, JSON]) -> Iterator[IdentityPart]:
     """What was asked, part by part."""
     yield _part("provider", there.get("provider"), call.provider)
     yield _part("model", there.get("model"), call.model)
@@ -215,12 +217,12 @@ def _tick(call: CallRecord) -> int:
     return int(first) if first.isdecimal() else 0
 
 
-def _part(name: str, left: JSON, right: JSON) -> Part:
+def _part(name: str, left: JSON, right: JSON) -> IdentityPart:
     if left == right:
-        return Part(name=name, same=True)
+        return IdentityPart(name=name, same=True)
     if isinstance(left, str) and isinstance(right, str) and max(len(left), len(right)) > 40:
-        return Part(name=name, same=False, change=_cut(changed_words(left, right)))
-    return Part(name=name, same=False, change=f"{_short(left)} there, {_short(right)} here")
+        return IdentityPart(name=name, same=False, change=_cut(changed_words(left, right)))
+    return IdentityPart(name=name, same=False, change=f"{_short(left)} there, {_short(right)} here")
 
 
 def _cut(text: str) -> str:

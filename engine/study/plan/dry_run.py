@@ -21,7 +21,7 @@ from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.providers.simulated.provider import SimulatedProvider
 from orglab.results.store.journal.journal import MemoryJournal
 
-__all__ = ["ImaginedRun", "Prompt", "Rendered", "imagined_run", "rendered_prompts"]
+__all__ = ["DryRun", "Prompt", "Rendered", "dry_run", "rendered_prompts"]
 
 LONGEST = 20_000
 """Tokens of an imagined reply at most."""
@@ -60,7 +60,7 @@ class Rendered(NamedTuple):
     issue: str
 
 
-class ImaginedRun(NamedTuple):
+class DryRun(NamedTuple):
     """One imagined run.
 
     Attributes:
@@ -81,14 +81,12 @@ async def rendered_prompts(team: Team, unit: Unit, *, seed: int = 0) -> Rendered
     output is structured. Tools that a prompt itself calls are really called: they read the unit's
     files.
     """
-    run = await imagined_run(team, unit, seed=seed)
+    run = await dry_run(team, unit, seed=seed)
     failed = run.outcome.status == "failed"
     return Rendered(run.prompts, run.outcome.reason if failed else "")
 
 
-async def imagined_run(
-    team: Team, unit: Unit, *, seed: int = 0, longest: bool = False
-) -> ImaginedRun:
+async def dry_run(team: Team, unit: Unit, *, seed: int = 0, longest: bool = False) -> DryRun:
     """Plays a team on imagined replies, as ``rendered_prompts`` does.
 
     Args:
@@ -98,18 +96,18 @@ async def imagined_run(
         longest: Free texts are as long as ``max_output_tokens`` allows, where it is written, so that
             the prompts of who reads them are as long as they can be.
     """
-    imagined = _Imagined(longest)
-    registry = ModelRegistry(team.topology.models, {"*": ScriptedProvider(imagined.answer)})
+    model = _DryRunModel(longest)
+    registry = ModelRegistry(team.topology.models, {"*": ScriptedProvider(model.answer)})
     journal = MemoryJournal()
     plan = RunPlan(team, registry)
     try:
         outcome = await run_team(plan, unit, seed=seed, journal=journal)
     finally:
         await plan.sources.aclose()
-    return ImaginedRun(imagined.prompts, outcome, journal)
+    return DryRun(model.prompts, outcome, journal)
 
 
-class _Imagined:
+class _DryRunModel:
     """Answers every call, and keeps its prompt."""
 
     def __init__(self, longest: bool = False) -> None:
@@ -140,10 +138,10 @@ class _Imagined:
         return {"action": chosen[0], "reason": words}
 
     def _long(self, text: str, request: Request, longest: int = LONGEST) -> str:
-        most = request.params.get("max_output_tokens")
-        if not self._longest or not isinstance(most, int):
+        bound = request.params.get("max_output_tokens")
+        if not self._longest or not isinstance(bound, int):
             return text
-        return text_of_tokens(text, min(most, longest))
+        return text_of_tokens(text, min(bound, longest))
 
 
 def _who(request: Request) -> str:

@@ -12,7 +12,7 @@ from orglab.engine.run.checks import EvaluationContext, make_evaluator
 from orglab.engine.run.engine import Unit, resolver
 from orglab.engine.spec.compose.model_entry import model_of_entry
 from orglab.engine.spec.model import Model
-from orglab.engine.study.plan.dry_run import ImaginedRun
+from orglab.engine.study.plan.dry_run import DryRun
 from orglab.evaluators.base import EvaluationError, Evaluator
 from orglab.evaluators.evaluate import evaluate_run
 from orglab.providers.base import JSON
@@ -20,7 +20,7 @@ from orglab.providers.pricing.token_estimate import text_tokens
 from orglab.providers.registry import load_plugin
 from orglab.results.store.journal.history import run_record
 
-__all__ = ["Question", "imagined_questions"]
+__all__ = ["Question", "dry_run_questions"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +36,7 @@ class Question:
     tokens: int
 
 
-async def imagined_questions(team: Team, unit: Unit, run: ImaginedRun) -> list[Question] | None:
+async def dry_run_questions(team: Team, unit: Unit, run: DryRun) -> list[Question] | None:
     """What judges would be asked; None where the imagined run came to no answer to judge."""
     uses = [use for use in team.topology.evaluators if _asks(use.use)]
     if not uses:

@@ -9,15 +9,15 @@ from statistics import fmean
 
 from orglab.engine.spec.model import Model
 from orglab.engine.study.plan.prices import priced
-from orglab.engine.study.plan.upper_bounds import Line
+from orglab.engine.study.plan.upper_bounds import ModelBound
 from orglab.providers.base import JSON, TokenUsage
 from orglab.results.usage.usage_history import Asked, PastRun, PastUse, UsageSpread, spread_of
 
-__all__ = ["Likely", "LikelyLine", "likely", "likely_sum"]
+__all__ = ["ModelEstimate", "UsageEstimate", "estimate", "estimated_sum"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LikelyLine:
+class ModelEstimate:
     """What runs use of one model on average, or in all.
 
     Attributes:
@@ -35,7 +35,7 @@ class LikelyLine:
     seconds: float
 
     @classmethod
-    def sum(cls, parts: Iterable[tuple[LikelyLine | None, int]]) -> LikelyLine | None:
+    def sum(cls, parts: Iterable[tuple[ModelEstimate | None, int]]) -> ModelEstimate | None:
         """Means times numbers of runs; None where a part is not known, or there is none."""
         every = list(parts)
         known = [(line, runs) for line, runs in every if line is not None]
@@ -58,7 +58,7 @@ def _total(parts: Sequence[tuple[float | None, int]]) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Likely:
+class UsageEstimate:
     """What one run of a team uses by what earlier ones did; spreads are over runs.
 
     Attributes:
@@ -87,7 +87,7 @@ class Likely:
     usd_full: UsageSpread | None
     judging_calls: UsageSpread | None
     judging_usd: UsageSpread | None
-    lines: Mapping[str, LikelyLine]
+    lines: Mapping[str, ModelEstimate]
 
     def as_json(self) -> dict[str, JSON]:
         """As plain data."""
@@ -98,7 +98,7 @@ class Likely:
         return body | {"models": {name: line.as_json() for name, line in self.lines.items()}}
 
 
-def likely_sum(
+def estimated_sum(
     parts: Iterable[tuple[UsageSpread | None, int]],
 ) -> tuple[float, float | None] | None:
     """The sum over numbers of runs with its standard error, which is None where it is unknown."""
@@ -114,7 +114,9 @@ def likely_sum(
     return total, math.sqrt(variance) if exact else None
 
 
-def likely(runs: Sequence[PastRun], lines: Sequence[Line], *, shared: bool) -> Likely:
+def estimate(
+    runs: Sequence[PastRun], lines: Sequence[ModelBound], *, shared: bool
+) -> UsageEstimate:
     """Estimates of one run.
 
     Args:
@@ -126,7 +128,7 @@ def likely(runs: Sequence[PastRun], lines: Sequence[Line], *, shared: bool) -> L
     judging = any(line.judging for line in lines)
     alike = judged if judging else runs
     bill = _Bill(lines, shared)
-    return Likely(
+    return UsageEstimate(
         runs=len(runs),
         judged=len(judged),
         turns=spread_of(run.turns for run in runs),
@@ -156,7 +158,7 @@ def _spread(
 class _Bill:
     """Reckons earlier calls at today's prices."""
 
-    lines: Sequence[Line]
+    lines: Sequence[ModelBound]
     shared: bool
 
     def of(self, run: PastRun, *, paid: bool, judging: bool | None = None) -> float | None:
@@ -174,12 +176,12 @@ class _Bill:
             total += usd
         return total
 
-    def mean(self, line: Line, runs: Sequence[PastRun]) -> LikelyLine:
+    def mean(self, line: ModelBound, runs: Sequence[PastRun]) -> ModelEstimate:
         """What a run uses of one line on average, as paid."""
         rows = [self._paid(line, run) for run in runs]
         dollars = [row[3] for row in rows]
         known = [each for each in dollars if each is not None]
-        return LikelyLine(
+        return ModelEstimate(
             calls=fmean(row[0] for row in rows),
             input=fmean(row[1] for row in rows),
             output=fmean(row[2] for row in rows),
@@ -187,7 +189,9 @@ class _Bill:
             seconds=fmean(row[4] for row in rows),
         )
 
-    def _paid(self, line: Line, run: PastRun) -> tuple[float, float, float, float | None, float]:
+    def _paid(
+        self, line: ModelBound, run: PastRun
+    ) -> tuple[float, float, float, float | None, float]:
         own = [(asked, use) for asked, use in run.uses.items() if self._asked(asked)[0] is line]
         sizes = [_size(use, self.shared) for _, use in own]
         usd = [self._usd(self._asked(asked)[1], use, paid=True) for asked, use in own]
@@ -209,7 +213,7 @@ class _Bill:
         usage = TokenUsage(input=read, cached_input=cached, output=written)
         return priced(model).cost(usage, use.longest)
 
-    def _asked(self, asked: Asked) -> tuple[Line | None, Model | None]:
+    def _asked(self, asked: Asked) -> tuple[ModelBound | None, Model | None]:
         """The line and the model that earlier calls belong to."""
         for line in self.lines:
             names = (asked.role, f"judge {asked.model or asked.provider}")

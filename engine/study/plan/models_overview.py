@@ -30,7 +30,14 @@ from orglab.providers.registry import load_plugin
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import LimitRow, Reader
 
-__all__ = ["Key", "ModelTold", "is_catalogue", "models_of_file", "reached", "told"]
+__all__ = [
+    "Key",
+    "ModelOverview",
+    "is_catalogue",
+    "models_of_file",
+    "overviews_of",
+    "with_reachability",
+]
 
 LONGEST_WAIT = 20.0
 """Seconds that a provider may take to tell whether it is reachable."""
@@ -44,7 +51,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ModelTold:
+class ModelOverview:
     """What is known of a model.
 
     Attributes:
@@ -167,7 +174,7 @@ def _is_entry(entry: JSON) -> bool:
 # --- what is told --------------------------------------------------------------------------------
 
 
-def told(models: Iterable[Model], studies: Iterable[Path] = ()) -> list[ModelTold]:
+def overviews_of(models: Iterable[Model], studies: Iterable[Path] = ()) -> list[ModelOverview]:
     """What is known of models; nothing is asked.
 
     Args:
@@ -175,10 +182,10 @@ def told(models: Iterable[Model], studies: Iterable[Path] = ()) -> list[ModelTol
         studies: Files of studies in which limits of accounts were learnt.
     """
     learnt = _learnt(studies)
-    return [_told(model, learnt) for model in models]
+    return [_overview_of(model, learnt) for model in models]
 
 
-def _told(model: Model, learnt: Mapping[str, LimitRow]) -> ModelTold:
+def _overview_of(model: Model, learnt: Mapping[str, LimitRow]) -> ModelOverview:
     account, issue = None, ""
     try:
         account = _made(model).account()
@@ -189,7 +196,7 @@ def _told(model: Model, learnt: Mapping[str, LimitRow]) -> ModelTold:
     address, _, variable = (account or "").partition(" ")
     written = model.options.get("api_key_env")
     name = str(written) if written else variable if variable.isidentifier() else ""
-    return ModelTold(
+    return ModelOverview(
         model=model,
         address=address or str(model.options.get("base_url", "")),
         key=Key(name, bool(os.environ.get(name))) if name else None,
@@ -219,17 +226,17 @@ def _learnt(studies: Iterable[Path]) -> dict[str, LimitRow]:
     return found
 
 
-async def reached(models: Sequence[ModelTold], *, trust: bool) -> list[ModelTold]:
+async def with_reachability(models: Sequence[ModelOverview], *, trust: bool) -> list[ModelOverview]:
     """The same, with what each provider says of reaching its model; at no cost.
 
     Args:
         models: The models.
         trust: The user wrote them, or trusts who did: keys may go where they say.
     """
-    return list(await asyncio.gather(*(_reached(each, trust) for each in models)))
+    return list(await asyncio.gather(*(_with_reachability(each, trust) for each in models)))
 
 
-async def _reached(known: ModelTold, trust: bool) -> ModelTold:
+async def _with_reachability(known: ModelOverview, trust: bool) -> ModelOverview:
     if known.issue:
         return known
     if not trust and (risk := key_risk(known.model.options)) is not None:

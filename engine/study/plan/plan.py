@@ -13,10 +13,16 @@ from pathlib import Path
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import Model
-from orglab.engine.study.batch.runner import Arm, Batch, Planned
-from orglab.engine.study.plan.estimates import Likely, LikelyLine, likely, likely_sum
+from orglab.engine.study.batch.batch import Arm, Batch, PlannedRun
+from orglab.engine.study.plan.estimates import ModelEstimate, UsageEstimate, estimate, estimated_sum
 from orglab.engine.study.plan.prices import priced
-from orglab.engine.study.plan.upper_bounds import Foretold, Line, Most, foretold, sum_of
+from orglab.engine.study.plan.upper_bounds import (
+    ModelBound,
+    UsageBound,
+    UsageBounds,
+    sum_of,
+    upper_bounds,
+)
 from orglab.providers.base import JSON
 from orglab.results.records import RunStatus
 from orglab.results.store.reader import Reader, study_file
@@ -24,7 +30,7 @@ from orglab.results.usage.cost_text import unreal
 from orglab.results.usage.spending import Spending, spending
 from orglab.results.usage.usage_history import past_runs, studies_under
 
-__all__ = ["ArmPlan", "ModelPlan", "Part", "Plan", "StudyPlan", "plan_of", "unreal_dollars"]
+__all__ = ["ArmPlan", "ModelPlan", "Plan", "PlannedStudy", "StudyPlan", "plan_of", "unreal_dollars"]
 
 
 _SIMULATED = frozenset(("scripted", "simulated"))
@@ -32,7 +38,7 @@ _SIMULATED = frozenset(("scripted", "simulated"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class PlannedStudy:
     """One batch and the folder of its study.
 
     Attributes:
@@ -56,8 +62,8 @@ class ArmPlan:
         done: Of them, completed or stopped in the study.
         failed: Failed; they stay so unless they are to be tried again.
         begun: Begun and not ended: they go on from their last durable reply.
-        foretold: What a run may use.
-        likely: What such runs used, or None where none are known.
+        upper_bounds: What a run may use.
+        estimate: What such runs used, or None where none are known.
     """
 
     name: str
@@ -65,8 +71,8 @@ class ArmPlan:
     done: int
     failed: int
     begun: int
-    foretold: Foretold
-    likely: Likely | None
+    upper_bounds: UsageBounds
+    estimate: UsageEstimate | None
 
     @property
     def to_do(self) -> int:
@@ -74,13 +80,13 @@ class ArmPlan:
         return self.runs - self.done - self.failed
 
     @property
-    def most(self) -> Most:
+    def bound(self) -> UsageBound:
         """What the runs to do may use at most, judges included."""
-        return sum_of([self.foretold.writing, self.foretold.judging]).times(self.to_do)
+        return sum_of([self.upper_bounds.writing, self.upper_bounds.judging]).times(self.to_do)
 
     def as_json(self) -> dict[str, JSON]:
         """As plain data."""
-        told = self.foretold
+        bounds = self.upper_bounds
         return {
             "arm": self.name,
             "runs": self.runs,
@@ -89,13 +95,13 @@ class ArmPlan:
             "begun": self.begun,
             "to_do": self.to_do,
             "run_at_most": {
-                "turns": told.turns,
-                "writing": told.writing.as_json(),
-                "judging": told.judging.as_json(),
+                "turns": bounds.turns,
+                "writing": bounds.writing.as_json(),
+                "judging": bounds.judging.as_json(),
             },
-            "longest_prompts": dict(told.prompts),
-            "run_likely": self.likely.as_json() if self.likely else None,
-            "unknown_because": told.issue or None,
+            "longest_prompts": dict(bounds.prompts),
+            "run_likely": self.estimate.as_json() if self.estimate else None,
+            "unknown_because": bounds.issue or None,
         }
 
 
@@ -145,16 +151,16 @@ class ModelPlan:
     Attributes:
         line: The model and who asks it, of one of the arms that use it.
         arms: The arms that use it.
-        most: At most.
-        likely: By what such runs used; None where an arm has no such runs.
+        bound: At most.
+        estimate: By what such runs used; None where an arm has no such runs.
         seconds: The least time that the model's own limits allow for it, and which limit that is;
             None where it has none, or the number of calls is unknown.
     """
 
-    line: Line
+    line: ModelBound
     arms: tuple[str, ...]
-    most: Most
-    likely: LikelyLine | None
+    bound: UsageBound
+    estimate: ModelEstimate | None
     seconds: tuple[float, str] | None
 
     def as_json(self) -> dict[str, JSON]:
@@ -167,8 +173,8 @@ class ModelPlan:
                 for each in self.line.models
             ],
             "arms": list(self.arms),
-            "at_most": self.most.as_json(),
-            "likely": self.likely.as_json() if self.likely else None,
+            "at_most": self.bound.as_json(),
+            "likely": self.estimate.as_json() if self.estimate else None,
             "seconds_at_least": self.seconds[0] if self.seconds else None,
             "seconds_by": self.seconds[1] if self.seconds else None,
         }
@@ -203,33 +209,33 @@ class Plan:
         return unreal_dollars(each for model in self.models for each in model.line.models)
 
     @property
-    def most(self) -> Most:
+    def bound(self) -> UsageBound:
         """What all runs to do may use at most."""
-        return sum_of(arm.most for arm in self.arms)
+        return sum_of(arm.bound for arm in self.arms)
 
     @property
-    def likely_usd(self) -> tuple[float, float | None] | None:
+    def estimated_usd(self) -> tuple[float, float | None] | None:
         """Dollars of all runs to do by what such runs used, with their standard error."""
         waiting = [arm for arm in self.arms if arm.to_do]
-        spreads = [(arm.likely.usd if arm.likely else None, arm.to_do) for arm in waiting]
-        return likely_sum(spreads)
+        spreads = [(arm.estimate.usd if arm.estimate else None, arm.to_do) for arm in waiting]
+        return estimated_sum(spreads)
 
     def as_json(self) -> dict[str, JSON]:
         """As plain data."""
-        likely_usd = self.likely_usd
+        estimated_usd = self.estimated_usd
         return {
             "studies": [study.as_json() for study in self.studies],
             "models": [model.as_json() for model in self.models],
             "to_do": {
                 "runs": sum(arm.to_do for arm in self.arms),
-                "at_most": self.most.as_json(),
-                "likely_usd": likely_usd[0] if likely_usd else None,
-                "likely_usd_error": likely_usd[1] if likely_usd else None,
+                "at_most": self.bound.as_json(),
+                "likely_usd": estimated_usd[0] if estimated_usd else None,
+                "likely_usd_error": estimated_usd[1] if estimated_usd else None,
             },
         }
 
 
-async def plan_of(parts: Sequence[Part], *, runs: Path = Path("runs")) -> Plan:
+async def plan_of(parts: Sequence[PlannedStudy], *, runs: Path = Path("runs")) -> Plan:
     """Looks ahead; nothing is asked of any model, and nothing is written.
 
     Args:
@@ -240,13 +246,13 @@ async def plan_of(parts: Sequence[Part], *, runs: Path = Path("runs")) -> Plan:
         StoreError: A study is there and cannot be read.
     """
     known = studies_under(runs)
-    memory: dict[tuple[object, ...], Foretold] = {}
+    memory: dict[tuple[object, ...], UsageBounds] = {}
     studies = [await _study(part, known, memory) for part in parts]
     return Plan(studies=tuple(studies), models=tuple(_models(studies)))
 
 
 async def _study(
-    part: Part, known: Sequence[Path], memory: dict[tuple[object, ...], Foretold]
+    part: PlannedStudy, known: Sequence[Path], memory: dict[tuple[object, ...], UsageBounds]
 ) -> StudyPlan:
     file = study_file(part.folder) if part.folder.is_dir() else part.folder / "study.sqlite"
     there = file.is_file()
@@ -255,7 +261,7 @@ async def _study(
     if there:
         with Reader(file) as reader:
             statuses, spent = reader.statuses(), spending(reader)
-    planned: dict[str, list[Planned]] = {}
+    planned: dict[str, list[PlannedRun]] = {}
     for run in part.batch.planned():
         planned.setdefault(run.arm.name, []).append(run)
     studies = [file, *known] if there else list(known)
@@ -274,16 +280,16 @@ async def _study(
 
 async def _arm(
     arm: Arm,
-    planned: Sequence[Planned],
+    planned: Sequence[PlannedRun],
     batch: Batch,
     statuses: Mapping[str, RunStatus],
     studies: Sequence[Path],
-    memory: dict[tuple[object, ...], Foretold],
+    memory: dict[tuple[object, ...], UsageBounds],
 ) -> ArmPlan:
     found = [statuses.get(run.id) for run in planned]
     failed = 0 if batch.retry_failed else found.count("failed")
     topology = arm.team.topology
-    told = await _foretold(arm.team, batch.units, batch.seed, memory)
+    bounds = await _upper_bounds(arm.team, batch.units, batch.seed, memory)
     past = past_runs(studies, topology.hash, topology.normal.get("evaluators", []))
     return ArmPlan(
         name=arm.name,
@@ -291,24 +297,24 @@ async def _arm(
         done=found.count("completed") + found.count("stopped"),
         failed=failed,
         begun=found.count("running"),
-        foretold=told,
-        likely=likely(past, told.lines, shared=batch.share_prefix) if past else None,
+        upper_bounds=bounds,
+        estimate=estimate(past, bounds.lines, shared=batch.share_prefix) if past else None,
     )
 
 
-async def _foretold(
-    team: Team, units: Sequence[Unit], seed: int, memory: dict[tuple[object, ...], Foretold]
-) -> Foretold:
+async def _upper_bounds(
+    team: Team, units: Sequence[Unit], seed: int, memory: dict[tuple[object, ...], UsageBounds]
+) -> UsageBounds:
     """One look at a team, however many studies of a sweep run it on the same units."""
     judges = str(team.topology.normal.get("evaluators"))
     key = (team.topology.hash, judges, seed, *(unit.id for unit in units))
     if key not in memory:
-        memory[key] = await foretold(team, units, seed)
+        memory[key] = await upper_bounds(team, units, seed)
     return memory[key]
 
 
 def _shares(arms: Iterable[ArmPlan]) -> tuple[int, int]:
-    calls = [identity for arm in arms for identity in arm.foretold.identities]
+    calls = [identity for arm in arms for identity in arm.upper_bounds.identities]
     return len(calls), len(set(calls))
 
 
@@ -316,40 +322,42 @@ def _shares(arms: Iterable[ArmPlan]) -> tuple[int, int]:
 
 
 def _models(studies: Sequence[StudyPlan]) -> list[ModelPlan]:
-    found: dict[tuple[object, ...], list[tuple[ArmPlan, Line]]] = {}
+    found: dict[tuple[object, ...], list[tuple[ArmPlan, ModelBound]]] = {}
     for arm in (arm for study in studies for arm in study.arms):
-        for line in arm.foretold.lines:
+        for line in arm.upper_bounds.lines:
             who = tuple((model.provider, model.model, str(model.options)) for model in line.models)
             found.setdefault((line.judging, line.name, who), []).append((arm, line))
     order = sorted(found.values(), key=lambda own: own[0][1].judging)
     return [_model(own) for own in order]
 
 
-def _model(own: Sequence[tuple[ArmPlan, Line]]) -> ModelPlan:
+def _model(own: Sequence[tuple[ArmPlan, ModelBound]]) -> ModelPlan:
     line = own[0][1]
-    most = sum_of(each.most.times(arm.to_do) for arm, each in own)
+    bound = sum_of(each.bound.times(arm.to_do) for arm, each in own)
     parts = [
-        (arm.likely.lines.get(each.name) if arm.likely else None, arm.to_do)
+        (arm.estimate.lines.get(each.name) if arm.estimate else None, arm.to_do)
         for arm, each in own
         if arm.to_do
     ]
-    expected = LikelyLine.sum(parts)
+    expected = ModelEstimate.sum(parts)
     return ModelPlan(
         line=line,
         arms=tuple(dict.fromkeys(arm.name for arm, _ in own)),
-        most=most,
-        likely=expected,
-        seconds=_seconds(line, most, expected),
+        bound=bound,
+        estimate=expected,
+        seconds=_seconds(line, bound, expected),
     )
 
 
-def _seconds(line: Line, most: Most, expected: LikelyLine | None) -> tuple[float, str] | None:
+def _seconds(
+    line: ModelBound, bound: UsageBound, expected: ModelEstimate | None
+) -> tuple[float, str] | None:
     """The least time by the limits of a model that stands alone; of a pool's members it is unknown."""
     if len(line.models) != 1:
         return None
     (model,) = line.models
-    calls = expected.calls if expected else most.calls
-    tokens = expected.input + expected.output if expected else _both(most)
+    calls = expected.calls if expected else bound.calls
+    tokens = expected.input + expected.output if expected else _both(bound)
     found: list[tuple[float, str]] = []
     if model.requests_per_minute and calls is not None:
         found.append((calls / model.requests_per_minute * 60, "requests_per_minute"))
@@ -360,5 +368,5 @@ def _seconds(line: Line, most: Most, expected: LikelyLine | None) -> tuple[float
     return max(found, default=None)
 
 
-def _both(most: Most) -> float | None:
-    return None if most.input is None or most.output is None else most.input + most.output
+def _both(bound: UsageBound) -> float | None:
+    return None if bound.input is None or bound.output is None else bound.input + bound.output

@@ -12,7 +12,7 @@ from orglab.providers.base import JSON, TokenUsage
 from orglab.providers.pricing.genai_prices import DatedPrice
 from orglab.providers.pricing.pricing import TokenPrice, cost
 
-__all__ = ["Priced", "dearest", "priced"]
+__all__ = ["Priced", "most_expensive", "priced"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +81,7 @@ def priced(model: Model) -> Priced:
     return Priced(how="written" if model.price is not None else "published", price=price)
 
 
-def dearest(models: Iterable[Model], usage: TokenUsage, longest: int = 0) -> float | None:
+def most_expensive(models: Iterable[Model], usage: TokenUsage, longest: int = 0) -> float | None:
     """The most that tokens can cost where any of several models may be asked."""
     costs = [priced(model).cost(usage, longest) for model in models]
     return None if None in costs else max((each for each in costs if each is not None), default=0.0)

@@ -11,18 +11,18 @@ from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import Model, Role, RoleLimits, Topology
 from orglab.engine.study.batch.preflight import judge_models
-from orglab.engine.study.plan.dry_run import ImaginedRun, imagined_run
-from orglab.engine.study.plan.dry_run_judging import Question, imagined_questions
-from orglab.engine.study.plan.prices import dearest
+from orglab.engine.study.plan.dry_run import DryRun, dry_run
+from orglab.engine.study.plan.dry_run_judging import Question, dry_run_questions
+from orglab.engine.study.plan.prices import most_expensive
 from orglab.providers.base import JSON, TokenUsage
 
-__all__ = ["Foretold", "Line", "Most", "foretold", "sum_of"]
+__all__ = ["ModelBound", "UsageBound", "UsageBounds", "sum_of", "upper_bounds"]
 
 UNITS = 3
 """Units on whose prompts a plan looks, spread over the study."""
 
 
-class Most(NamedTuple):
+class UsageBound(NamedTuple):
     """What may be used at most; None = unknown.
 
     ``calls`` and ``output`` are bounds. ``input`` and ``usd`` rest on prompts as they are rendered
@@ -34,42 +34,42 @@ class Most(NamedTuple):
     output: int | None
     usd: float | None
 
-    def times(self, runs: int) -> Most:
+    def times(self, runs: int) -> UsageBound:
         """Of so many runs."""
         if not runs:
-            return Most(0, 0, 0, 0.0)
-        return Most(*(None if part is None else part * runs for part in self))  # type: ignore[arg-type]
+            return UsageBound(0, 0, 0, 0.0)
+        return UsageBound(*(None if part is None else part * runs for part in self))  # type: ignore[arg-type]
 
     def as_json(self) -> dict[str, JSON]:
         """As plain data."""
         return self._asdict()
 
 
-def sum_of(parts: Iterable[Most]) -> Most:
+def sum_of(parts: Iterable[UsageBound]) -> UsageBound:
     """All together; unknown where a part is."""
     total: list[float | None] = [0, 0, 0, 0.0]
     for part in parts:
         for index, value in enumerate(part):
             known = total[index]
             total[index] = None if value is None or known is None else known + value
-    return Most(*total)  # type: ignore[arg-type]
+    return UsageBound(*total)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class ModelBound:
     """What one run uses of one model, or of a pool's models, at most.
 
     Attributes:
         name: The alias, ``pool NAME``, or the judge's name.
         models: The model, or the pool's members.
         roles: The roles that ask it; () for a judge.
-        most: What one run uses at most.
+        bound: What one run uses at most.
     """
 
     name: str
     models: tuple[Model, ...]
     roles: tuple[str, ...]
-    most: Most
+    bound: UsageBound
 
     @property
     def judging(self) -> bool:
@@ -78,7 +78,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Foretold:
+class UsageBounds:
     """What one run of a team may use.
 
     Attributes:
@@ -92,35 +92,35 @@ class Foretold:
     """
 
     turns: int
-    writing: Most
-    lines: tuple[Line, ...]
+    writing: UsageBound
+    lines: tuple[ModelBound, ...]
     prompts: Mapping[str, int]
     identities: tuple[str, ...]
     issue: str
 
     @property
-    def judging(self) -> Most:
+    def judging(self) -> UsageBound:
         """Calls of judges at most."""
-        return sum_of(line.most for line in self.lines if line.judging)
+        return sum_of(line.bound for line in self.lines if line.judging)
 
 
-async def foretold(team: Team, units: Sequence[Unit], seed: int) -> Foretold:
+async def upper_bounds(team: Team, units: Sequence[Unit], seed: int) -> UsageBounds:
     """Looks at a team on a few units; nothing is asked of any model.
 
     Tools that a prompt itself calls are really called, as by ``orglab render``.
     """
     step = max(1, len(units) // UNITS)
     chosen = list(units[::step])[:UNITS]
-    runs = [await imagined_run(team, unit, seed=seed, longest=True) for unit in chosen]
+    runs = [await dry_run(team, unit, seed=seed, longest=True) for unit in chosen]
     prompts = _prompts(runs)
     asked = [
-        await imagined_questions(team, unit, run) for unit, run in zip(chosen, runs, strict=True)
+        await dry_run_questions(team, unit, run) for unit, run in zip(chosen, runs, strict=True)
     ]
     failed = next((run.outcome.reason for run in runs if run.outcome.status == "failed"), "")
     judging = _judging(team, asked)
     if not failed and judging and None in asked:
         failed = "the imagined run comes to no answer that judges could be asked about"
-    return Foretold(
+    return UsageBounds(
         turns=team.bounds.turns,
         writing=_writing(team, lines := _lines(team.topology, prompts)),
         lines=(*lines, *judging),
@@ -130,14 +130,14 @@ async def foretold(team: Team, units: Sequence[Unit], seed: int) -> Foretold:
     )
 
 
-def _writing(team: Team, lines: Iterable[Line]) -> Most:
-    most = sum_of(line.most for line in lines)
+def _writing(team: Team, lines: Iterable[ModelBound]) -> UsageBound:
+    bound = sum_of(line.bound for line in lines)
     limits = team.topology.limits
-    usd = [each for each in (most.usd, limits.cost_usd) if each is not None]
-    return most._replace(calls=team.bounds.calls, usd=min(usd, default=None))
+    usd = [each for each in (bound.usd, limits.cost_usd) if each is not None]
+    return bound._replace(calls=team.bounds.calls, usd=min(usd, default=None))
 
 
-def _prompts(runs: Sequence[ImaginedRun]) -> dict[str, int]:
+def _prompts(runs: Sequence[DryRun]) -> dict[str, int]:
     longest: dict[str, int] = {}
     for run in runs:
         for prompt in run.prompts:
@@ -146,14 +146,6 @@ def _prompts(runs: Sequence[ImaginedRun]) -> dict[str, int]:
 
 
 class _Asker(NamedTuple):
-    """A role that asks a model, by its path, and the models that it may ask."""
-
-    path: str
-    role: Role
-    models: tuple[Model, ...]
-
-
-class _Leaf(NamedTuple):
     """A role that asks a model, with its path and its models."""
 
     path: str
@@ -161,31 +153,31 @@ class _Leaf(NamedTuple):
     models: tuple[Model, ...]
 
 
-def _leaves(topology: Topology, above: str = "") -> Iterator[_Leaf]:
+def _askers(topology: Topology, above: str = "") -> Iterator[_Asker]:
     """The roles that ask models, those of teams within too."""
     for name, role in topology.roles.items():
         if role.team is not None:
-            yield from _leaves(role.team, f"{above}{name}/")
+            yield from _askers(role.team, f"{above}{name}/")
         elif role.asks:
-            yield _Leaf(f"{above}{name}", role, _models(topology, role))
+            yield _Asker(f"{above}{name}", role, _models(topology, role))
 
 
-def _lines(topology: Topology, prompts: Mapping[str, int]) -> list[Line]:
+def _lines(topology: Topology, prompts: Mapping[str, int]) -> list[ModelBound]:
     bounds = calls_by_role(topology)
-    asking: dict[tuple[str, tuple[str, ...]], list[_Leaf]] = {}
-    for leaf in _leaves(topology):
-        if bounds[leaf.path]:
-            name = f"pool {leaf.role.pool}" if leaf.role.pool else leaf.models[0].alias
-            members = tuple(model.alias for model in leaf.models)
-            asking.setdefault((name, members), []).append(leaf)
+    asking: dict[tuple[str, tuple[str, ...]], list[_Asker]] = {}
+    for asker in _askers(topology):
+        if bounds[asker.path]:
+            name = f"pool {asker.role.pool}" if asker.role.pool else asker.models[0].alias
+            members = tuple(model.alias for model in asker.models)
+            asking.setdefault((name, members), []).append(asker)
     return [
-        Line(
+        ModelBound(
             name=name,
-            models=leaves[0].models,
-            roles=tuple(leaf.path for leaf in leaves),
-            most=sum_of(_of_leaf(leaf, bounds[leaf.path], prompts) for leaf in leaves),
+            models=askers[0].models,
+            roles=tuple(asker.path for asker in askers),
+            bound=sum_of(_bound_of_role(asker, bounds[asker.path], prompts) for asker in askers),
         )
-        for (name, _), leaves in asking.items()
+        for (name, _), askers in asking.items()
     ]
 
 
@@ -195,19 +187,21 @@ def _models(topology: Topology, role: Role) -> tuple[Model, ...]:
     return tuple(topology.models[name] for name in names)
 
 
-def _of_leaf(leaf: _Leaf, calls: int, prompts: Mapping[str, int]) -> Most:
-    reply = leaf.role.limits.output_tokens or _longest_reply(leaf.models)
-    return _most(leaf.models, calls, prompts.get(leaf.path), reply)
+def _bound_of_role(asker: _Asker, calls: int, prompts: Mapping[str, int]) -> UsageBound:
+    reply = asker.role.limits.output_tokens or _longest_reply(asker.models)
+    return _bound(asker.models, calls, prompts.get(asker.path), reply)
 
 
-def _most(models: tuple[Model, ...], calls: int, prompt: int | None, reply: int | None) -> Most:
+def _bound(
+    models: tuple[Model, ...], calls: int, prompt: int | None, reply: int | None
+) -> UsageBound:
     usd = None
     if prompt is not None and reply is not None:
         usage = TokenUsage(input=calls * prompt, output=calls * reply)
-        usd = dearest(models, usage, prompt)
-    elif dearest(models, TokenUsage(input=1, output=1)) == 0:
+        usd = most_expensive(models, usage, prompt)
+    elif most_expensive(models, TokenUsage(input=1, output=1)) == 0:
         usd = 0.0  # nobody bills, however long it gets
-    return Most(
+    return UsageBound(
         calls,
         None if prompt is None else calls * prompt,
         None if reply is None else calls * reply,
@@ -217,11 +211,11 @@ def _most(models: tuple[Model, ...], calls: int, prompt: int | None, reply: int 
 
 def _longest_reply(models: Iterable[Model]) -> int | None:
     written = [model.params.get("max_output_tokens") for model in models]
-    known = [most for most in written if isinstance(most, int)]
+    known = [bound for bound in written if isinstance(bound, int)]
     return max(known) if known and len(known) == len(written) else None
 
 
-def _judging(team: Team, asked: Sequence[Sequence[Question] | None]) -> list[Line]:
+def _judging(team: Team, asked: Sequence[Sequence[Question] | None]) -> list[ModelBound]:
     """By judge; calls and tokens unknown where the imagined runs came to no answer."""
     each = 1 + RoleLimits().repair_attempts
     found: dict[str, list[Question]] = {}
@@ -232,13 +226,13 @@ def _judging(team: Team, asked: Sequence[Sequence[Question] | None]) -> list[Lin
         for name, own in of_unit.items():
             found[name] = max(found.get(name, []), own, key=lambda some: (len(some), _tokens(some)))
     if not found:
-        return [_unknown(model) for model in _once(judge_models(team))]
+        return [_unknown(model) for model in _distinct(judge_models(team))]
     return [
-        Line(
+        ModelBound(
             name=f"judge {name}",
             models=(own[0].model,),
             roles=(),
-            most=_most(
+            bound=_bound(
                 (own[0].model,),
                 each * len(own),
                 max(question.tokens for question in own),
@@ -249,15 +243,15 @@ def _judging(team: Team, asked: Sequence[Sequence[Question] | None]) -> list[Lin
     ]
 
 
-def _unknown(model: Model) -> Line:
-    free = dearest((model,), TokenUsage(input=1, output=1)) == 0
-    most = Most(None, None, None, 0.0 if free else None)
-    return Line(name=model.alias, models=(model,), roles=(), most=most)
+def _unknown(model: Model) -> ModelBound:
+    free = most_expensive((model,), TokenUsage(input=1, output=1)) == 0
+    bound = UsageBound(None, None, None, 0.0 if free else None)
+    return ModelBound(name=model.alias, models=(model,), roles=(), bound=bound)
 
 
 def _tokens(questions: Sequence[Question]) -> int:
     return sum(question.tokens for question in questions)
 
 
-def _once(models: Iterable[Model]) -> list[Model]:
+def _distinct(models: Iterable[Model]) -> list[Model]:
     return list({model.alias: model for model in models}.values())

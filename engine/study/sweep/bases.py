@@ -16,11 +16,11 @@ from orglab.engine.study.experiment.experiment import Experiment
 from orglab.engine.study.experiment.load import load_experiment
 from orglab.providers.base import JSON
 
-__all__ = ["Bases", "Given", "experiment_bases", "topology_bases"]
+__all__ = ["Bases", "LoadOptions", "experiment_bases", "topology_bases"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class LoadOptions:
     """What the user gave beside the document.
 
     Attributes:
@@ -59,15 +59,15 @@ class Bases:
     experiment: Experiment | None = None
 
 
-def experiment_bases(path: Path, given: Given) -> tuple[Bases | None, Sequence[SpecIssue]]:
+def experiment_bases(path: Path, options: LoadOptions) -> tuple[Bases | None, Sequence[SpecIssue]]:
     """The arms of an experiment, or its faults."""
     try:
         experiment = load_experiment(
             path,
-            models=given.models,
-            overrides=given.overrides,
-            seed=given.seed,
-            trust=given.trust,
+            models=options.models,
+            overrides=options.overrides,
+            seed=options.seed,
+            trust=options.trust,
         )
     except SpecError as error:
         return None, error.issues
@@ -77,7 +77,7 @@ def experiment_bases(path: Path, given: Given) -> tuple[Bases | None, Sequence[S
     for name, arm in experiment.document["arms"].items():
         files[name] = path.parent / (arm if isinstance(arm, str) else arm["base"])
         own = {} if isinstance(arm, str) else arm.get("set", {})
-        sets[name] = {**own, **given.overrides, "evaluators": evaluators}
+        sets[name] = {**own, **options.overrides, "evaluators": evaluators}
     found = Bases(
         files=files,
         overrides=sets,
@@ -90,7 +90,7 @@ def experiment_bases(path: Path, given: Given) -> tuple[Bases | None, Sequence[S
 
 def topology_bases(
     path: Path,
-    given: Given,
+    options: LoadOptions,
     *,
     evaluators: JSON | None,
     marks: Marks,
@@ -100,18 +100,18 @@ def topology_bases(
 
     Args:
         path: The team's file.
-        given: What the user gave.
+        options: What the user gave.
         evaluators: The sweep's evaluators, or None: the team's own.
         marks: Where the sweep's values were written.
         tell: Is told of faults of the sweep.
     """
-    sets = dict(given.overrides)
+    sets = dict(options.overrides)
     sets |= {} if evaluators is None else {"evaluators": evaluators}
-    checked = given.check(path, sets)
+    checked = options.check(path, sets)
     issues = [_moved(issue, marks) for issue in checked.issues]
     if checked.team is None:
         of_sweep = all(issue.file == "--set evaluators" for issue in checked.issues)
-        return _without_evaluators(path, given) if of_sweep else None, issues
+        return _without_evaluators(path, options) if of_sweep else None, issues
     for problem in evaluator_problems(checked.team):
         if evaluators is not None:
             tell(problem)
@@ -134,9 +134,9 @@ def topology_bases(
     return found, issues
 
 
-def _without_evaluators(path: Path, given: Given) -> Bases | None:
+def _without_evaluators(path: Path, options: LoadOptions) -> Bases | None:
     """The team alone, so that the rest of the sweep can be checked against it."""
-    team = given.check(path, {**given.overrides, "evaluators": []}).team
+    team = options.check(path, {**options.overrides, "evaluators": []}).team
     if team is None:
         return None
     return Bases(files={"": path}, overrides={"": {}}, teams={"": team}, read={})

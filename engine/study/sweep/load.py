@@ -20,12 +20,12 @@ from orglab.engine.study.batch.units import UnitError, read_units
 from orglab.engine.study.experiment.experiment import Experiment
 from orglab.engine.study.experiment.load import kind_of
 from orglab.engine.study.experiment.outcomes import outcome_problems
-from orglab.engine.study.sweep.bases import Bases, Given, experiment_bases, topology_bases
+from orglab.engine.study.sweep.bases import Bases, LoadOptions, experiment_bases, topology_bases
 from orglab.engine.study.sweep.designs import Point, design_problems, draws_of, points_of
 from orglab.engine.study.sweep.factors import Factor, factors_of, level_problems
 from orglab.engine.study.sweep.paths import path_problems, places, reach_problems
 from orglab.engine.study.sweep.sweep import Cell, Sweep
-from orglab.engine.study.sweep.variants import CellMaker
+from orglab.engine.study.sweep.variants import VariantCompiler
 from orglab.providers.base import JSON
 
 __all__ = ["Sweep", "check_sweep", "load_sweep"]
@@ -43,8 +43,8 @@ def check_sweep(
     trust: bool = False,
 ) -> tuple[SpecIssue, ...]:
     """Every fault of a sweep and of its variants; () where it is sound."""
-    given = Given(models=models, overrides=overrides or {}, trust=trust)
-    return tuple(_Loading(path, given).load()[1])
+    options = LoadOptions(models=models, overrides=overrides or {}, trust=trust)
+    return tuple(_Loading(path, options).load()[1])
 
 
 def load_sweep(
@@ -69,8 +69,8 @@ def load_sweep(
     Raises:
         SpecError: There are faults; all of them.
     """
-    given = Given(models=models, overrides=overrides or {}, seed=seed, trust=trust)
-    sweep, issues = _Loading(path, given).load()
+    options = LoadOptions(models=models, overrides=overrides or {}, seed=seed, trust=trust)
+    sweep, issues = _Loading(path, options).load()
     if issues or sweep is None:
         raise SpecError(issues)
     return sweep if replicates is None else replace(sweep, replicates=replicates)
@@ -79,10 +79,10 @@ def load_sweep(
 class _Loading:
     """One load, step by step: what a fault does not concern is looked at all the same."""
 
-    def __init__(self, path: Path, given: Given) -> None:
+    def __init__(self, path: Path, options: LoadOptions) -> None:
         self.path = path
         self.folder = path.parent
-        self.given = given
+        self.options = options
         self.issues: dict[SpecIssue, None] = {}
         self.design_unknown = False
 
@@ -142,20 +142,20 @@ class _Loading:
             wrong = "a sweep of a sweep: a topology or an experiment is wanted"
             self._tell([Problem(path=("base",), wrong=wrong)])
             return None
-        found, issues = self._read(data, kind)
+        found, issues = self._load_bases(data, kind)
         self.issues |= dict.fromkeys(issues)
         return found
 
-    def _read(
+    def _load_bases(
         self, data: Mapping[str, JSON], kind: str
     ) -> tuple[Bases | None, Sequence[SpecIssue]]:
         shown = self.folder / data["base"]
         if kind == "experiment":
             self._tell(_brought(data))
-            return experiment_bases(shown, self.given)
+            return experiment_bases(shown, self.options)
         return topology_bases(
             shown,
-            self.given,
+            self.options,
             evaluators=data.get("evaluators"),
             marks=self.marks,
             tell=lambda problem: self._tell([problem]),
@@ -222,7 +222,7 @@ class _Loading:
         return []
 
     def _seed(self, data: Mapping[str, JSON]) -> int:
-        return int(data.get("seed", 0)) if self.given.seed is None else self.given.seed
+        return int(data.get("seed", 0)) if self.options.seed is None else self.options.seed
 
     # -- variants
 
@@ -232,7 +232,7 @@ class _Loading:
         """The teams that are run; [] where what they hang on has faults."""
         if not points or any(issue.problem.path[:1] == ("vary",) for issue in self.issues):
             return []
-        maker = CellMaker(bases, factors, self.marks, self.given)
+        maker = VariantCompiler(bases, factors, self.marks, self.options)
         cells = maker.cells(points)
         self.issues |= dict.fromkeys(maker.issues)
         return cells

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orglab.engine.run.calls.call_key import digest
-from orglab.engine.study.batch.runner import Arm, Batch
+from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.sweep.sweep import Sweep
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical

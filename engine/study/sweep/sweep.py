@@ -101,7 +101,7 @@ class Sweep:
 
     def plan(self) -> dict[str, JSON]:
         """The frozen plan: what is declared before the first run, as plain data."""
-        told = differing(self.factors, self.points)
+        names = differing(self.factors, self.points)
         return {
             "kind": "sweep",
             "hash": self.hash,
@@ -117,7 +117,7 @@ class Sweep:
             "factors": [self._factor(at) for at in range(len(self.factors))],
             "points": [
                 {
-                    "name": point_name(self.factors, point, names=told),
+                    "name": point_name(self.factors, point, names=names),
                     "levels": [level.label for level in point],
                 }
                 for point in self.points
@@ -187,11 +187,11 @@ def point_name(
         names: The factors that are told.
         arm: The experiment's arm, which stands first.
     """
-    told = [f"arm={arm}"] if arm else []
-    told += [
+    parts = [f"arm={arm}"] if arm else []
+    parts += [
         f"{factor.name}={level.label}"
         for factor, level in zip(factors, point, strict=True)
         if factor.name in names
     ]
-    name = " ".join(told)
+    name = " ".join(parts)
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 7]}~{digest(name)[:6]}"

@@ -9,13 +9,13 @@ from typing import TypeAlias
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.yaml.source_map import Marks
-from orglab.engine.study.sweep.bases import Bases, Given
+from orglab.engine.study.sweep.bases import Bases, LoadOptions
 from orglab.engine.study.sweep.designs import Point
 from orglab.engine.study.sweep.factors import Factor, Level
 from orglab.engine.study.sweep.paths import places
 from orglab.engine.study.sweep.sweep import Cell, differing, point_name
 
-__all__ = ["CellMaker"]
+__all__ = ["VariantCompiler"]
 
 Set: TypeAlias = dict[str, Level]
 """Place -> the level that is put there."""
@@ -24,14 +24,14 @@ _ENOUGH = 100
 """So many faults of variants are told; then no other variant is looked at."""
 
 
-class CellMaker:
+class VariantCompiler:
     """Compiles variants.
 
     Args:
         bases: What is varied.
         factors: The factors.
         marks: Where the sweep's values were written.
-        given: What the user gave.
+        options: What the user gave.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class CellMaker:
         bases: Bases,
         factors: Sequence[Factor],
         marks: Marks,
-        given: Given,
+        options: LoadOptions,
     ) -> None:
-        self.bases, self.factors, self.marks, self.given = bases, factors, marks, given
+        self.bases, self.factors, self.marks, self.options = bases, factors, marks, options
         self.issues: list[SpecIssue] = []
         self._told: set[tuple[str, int, int, str]] = set()
         self._places = {
@@ -52,9 +52,9 @@ class CellMaker:
     def cells(self, points: Sequence[Point]) -> list[Cell]:
         """The teams of all points, each once, in the order of the points; see ``faults``."""
         found: dict[tuple[str, str], Cell] = {}
-        told = differing(self.factors, points)
+        varying = differing(self.factors, points)
         names = {
-            arm: [name for name in told if self._places[arm][name]] for arm in self.bases.teams
+            arm: [name for name in varying if self._places[arm][name]] for arm in self.bases.teams
         }
         known: dict[tuple[str, ...], tuple[str, str]] = {}
         for number, point in enumerate(points):
@@ -83,11 +83,11 @@ class CellMaker:
 
     def _team(self, arm: str, levels: Set, name: str) -> Team | None:
         values = {place: level.value for place, level in levels.items()}
-        checked = self.given.check(self.bases.files[arm], {**self.bases.overrides[arm], **values})
+        checked = self.options.check(self.bases.files[arm], {**self.bases.overrides[arm], **values})
         for issue in self._moved(checked.issues, levels, name):
-            told = (issue.file, issue.line, issue.column, issue.problem.wrong)
-            if told not in self._told:
-                self._told.add(told)
+            names = (issue.file, issue.line, issue.column, issue.problem.wrong)
+            if names not in self._told:
+                self._told.add(names)
                 self.issues.append(issue)
         return checked.team
 
@@ -96,7 +96,7 @@ class CellMaker:
         for issue in issues:
             place = issue.file.removeprefix("--set ")
             if place == issue.file or place not in levels:
-                yield issue if place in self.given.overrides else self._of_variant(issue, name)
+                yield issue if place in self.options.overrides else self._of_variant(issue, name)
                 continue
             path = ("vary", *levels[place].at)
             mark = self.marks.value(path)

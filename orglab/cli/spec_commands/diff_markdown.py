@@ -25,37 +25,37 @@ def markdown_of(found: Comparison) -> str:
 
 
 def _lines(found: Comparison) -> Iterator[str]:
-    yield f"# {_text(found.left)} and {_text(found.right)}"
+    yield f"# {_escaped(found.left)} and {_escaped(found.right)}"
     yield ""
     for each in found.measured:
         sides = f"{_cell(each.left)} → {_cell(each.right)}"
-        yield f"Also measured differently: {_text(each.where)}: {sides}\n"
+        yield f"Also measured differently: {_escaped(each.where)}: {sides}\n"
     if not found.differences:
         yield "No differences."
         return
     strange = {each.where for each in found.undeclared}
-    yield f"| path | class | {_text(found.left)} | {_text(found.right)} |"
+    yield f"| path | class | {_escaped(found.left)} | {_escaped(found.right)} |"
     yield "|---|---|---|---|"
     for each in found.differences:
         mark = " **undeclared**" if each.where in strange else ""
-        cells = [f"{_text(each.where)}{mark}", each.kind, _cell(each.left), _cell(each.right)]
+        cells = [f"{_escaped(each.where)}{mark}", each.kind, _cell(each.left), _cell(each.right)]
         yield f"| {' | '.join(cells)} |"
     for pair in found.prompts:
-        yield f"\n## Prompt of {_text(pair.title)}\n\n<pre>{_words(pair.left, pair.right)}</pre>"
+        yield f"\n## Prompt of {_escaped(pair.title)}\n\n<pre>{_marked_changes(pair.left, pair.right)}</pre>"
     for issue in found.errors:
-        yield f"\nNot all prompts could be rendered: {_text(issue)}"
+        yield f"\nNot all prompts could be rendered: {_escaped(issue)}"
     for name, graph in zip((found.left, found.right), found.graphs, strict=True):
-        yield f"\n## Graph of {_text(name)}\n\n```mermaid\n{graph.strip()}\n```"
+        yield f"\n## Graph of {_escaped(name)}\n\n```mermaid\n{graph.strip()}\n```"
 
 
 def _cell(value: JSON) -> str:
     if value is ABSENT:
         return "—"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return _text(text)
+    return _escaped(text)
 
 
-def _text(text: str) -> str:
+def _escaped(text: str) -> str:
     """Text on one line that means nothing to Markdown, HTML or a terminal."""
     plain = html.escape(visible(text))
     for sign in _SIGNS:
@@ -63,7 +63,7 @@ def _text(text: str) -> str:
     return plain.replace("\n", "<br>")
 
 
-def _words(left: str, right: str) -> str:
+def _marked_changes(left: str, right: str) -> str:
     """Both texts word by word, for a ``<pre>``, in which Markdown means nothing."""
     tags = {"left": "del", "right": "ins"}
     parts = []

@@ -14,11 +14,11 @@ from rich.text import Text
 
 from orglab.cli.options import Trust
 from orglab.engine.study.plan.models_overview import (
-    ModelTold,
+    ModelOverview,
     is_catalogue,
     models_of_file,
-    reached,
-    told,
+    overviews_of,
+    with_reachability,
 )
 from orglab.providers.registry import load_plugin, plugin_names, plugin_version
 from orglab.providers.structured_output.strict_json import dumps
@@ -52,10 +52,12 @@ def models(
 
     A key is never shown, only whether the variable that holds it is set.
     """
-    found = told(models_of_file(file, trust=trust), studies_under(Path("runs"))) if file else []
+    found = (
+        overviews_of(models_of_file(file, trust=trust), studies_under(Path("runs"))) if file else []
+    )
     if check:
         trusted = trust or file is None or is_catalogue(file)
-        found = asyncio.run(reached(found, trust=trusted))
+        found = asyncio.run(with_reachability(found, trust=trusted))
     if as_json:
         body = {"providers": _providers(), "models": [each.as_json() for each in found]}
         typer.echo(dumps(body))
@@ -93,7 +95,7 @@ def _print_providers(console: Console) -> None:
     console.print(table)
 
 
-def _print_model(console: Console, each: ModelTold) -> None:
+def _print_model(console: Console, each: ModelOverview) -> None:
     model = each.model
     head = Text("\n" + visible(model.alias), style="bold")
     head.append(visible(f"  {model.provider} {model.model}".rstrip()), style="not bold")
@@ -102,7 +104,7 @@ def _print_model(console: Console, each: ModelTold) -> None:
         console.print(f"  {visible(line)}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _lines(each: ModelTold) -> Iterator[str]:
+def _lines(each: ModelOverview) -> Iterator[str]:
     if each.address:
         yield f"at {each.address}"
     if each.key is not None:
@@ -120,7 +122,7 @@ def _lines(each: ModelTold) -> Iterator[str]:
         yield f"reachable: {each.reachable}"
 
 
-def _limits(each: ModelTold) -> Sequence[str]:
+def _limits(each: ModelOverview) -> Sequence[str]:
     found = [_LIMITS[name].format(value) for name, value in each.limits().items()]
     if each.learnt is not None:
         day = each.learnt.at[:10]

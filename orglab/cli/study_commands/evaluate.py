@@ -17,10 +17,9 @@ from orglab.cli.options import Cache, MaxCost, StudyFolder, Trust
 from orglab.cli.progress import paused
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import EvaluatorUse
-from orglab.engine.study.batch.budget import Budget
+from orglab.engine.study.batch.budget import Budget, budget_of, unbounded_words
 from orglab.engine.study.batch.preflight import unbounded_uses
-from orglab.engine.study.batch.runner import budget_of, unbounded_words
-from orglab.engine.study.evaluate.rescore import evaluate_again, evaluators_of, roles_of
+from orglab.engine.study.evaluate.rescore import evaluators_of, rescore, roles_of
 from orglab.providers.human.terminal import paused_by
 from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
@@ -100,7 +99,7 @@ async def _evaluate(
         paused_by(partial(paused, bar)),
     ):
         task = bar.add_task("runs", total=ended)
-        looked = await evaluate_again(
+        looked = await rescore(
             store,
             uses,
             folder=folder,

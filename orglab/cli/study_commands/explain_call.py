@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from orglab.cli.options import StudyFolder
-from orglab.engine.study.plan.cache_miss import Part, explain_call, explain_kept
+from orglab.engine.study.plan.cache_miss import IdentityPart, explain_cached, explain_call
 from orglab.providers.terminal_safety import visible
 from orglab.results.records import CallRecord
 from orglab.results.store.reader import Reader
@@ -28,7 +28,7 @@ def explain(
     with Reader(folder) as reader:
         found = explain_call(reader, run, position)
         try:
-            kept = explain_kept(reader, run, position, response_cache_file(reader.path.parent))
+            kept = explain_cached(reader, run, position, response_cache_file(reader.path.parent))
         except ValueError as unread:  # a broken file of kept calls stops nothing
             kept = None
             _say(console, str(unread))
@@ -53,7 +53,7 @@ def _origin(call: CallRecord) -> str:
     return "paid here" if call.paid else "not paid: taken from another run of this study"
 
 
-def _say_parts(console: Console, parts: Sequence[Part]) -> None:
+def _say_parts(console: Console, parts: Sequence[IdentityPart]) -> None:
     for part in parts:
         _say(console, f"{'=' if part.same else '≠'} {part.name} {part.change}".rstrip())
 

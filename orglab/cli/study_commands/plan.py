@@ -26,7 +26,7 @@ from orglab.cli.options import (
 )
 from orglab.cli.run_options import RunOptions, request_of
 from orglab.engine.study.batch.study_folder import in_here
-from orglab.engine.study.plan.plan import ArmPlan, ModelPlan, Part, Plan, StudyPlan, plan_of
+from orglab.engine.study.plan.plan import ArmPlan, ModelPlan, Plan, PlannedStudy, StudyPlan, plan_of
 from orglab.engine.study.plan.prices import priced
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.providers.terminal_safety import visible
@@ -71,7 +71,7 @@ def plan(
     request = request_of(options, make_up_unit=True)
     folder = out or in_here(request.folder)
     batch = replace(request.batch, retry_failed=retry_failed)
-    parts = [Part(name=request.name, batch=batch, folder=folder)]
+    parts = [PlannedStudy(name=request.name, batch=batch, folder=folder)]
     found = asyncio.run(plan_of(parts))
     if as_json:
         typer.echo(dumps({"made_up_unit": request.made_up_unit, **found.as_json()}))
@@ -104,9 +104,9 @@ def _study_words(study: StudyPlan) -> str:
         "failed": sum(arm.failed for arm in study.arms),
         "begun": sum(arm.begun for arm in study.arms),
     }
-    told = [f"{number:,} {name}" for name, number in parts.items() if number]
+    counts = [f"{number:,} {name}" for name, number in parts.items() if number]
     to_do = sum(arm.to_do for arm in study.arms)
-    words = f"{study.name}: {amount(runs, 'run')}, {', '.join([*told, f'{to_do:,} to do'])}"
+    words = f"{study.name}: {amount(runs, 'run')}, {', '.join([*counts, f'{to_do:,} to do'])}"
     return visible(f"{words}, in {study.folder}")
 
 
@@ -146,20 +146,20 @@ def _dollars_title(found: Plan) -> str:
 
 
 def _arm_rows(table: Table, name: str, arm: ArmPlan) -> None:
-    told = arm.foretold
-    writing, judging = told.writing, told.judging
+    bounds = arm.upper_bounds
+    writing, judging = bounds.writing, bounds.judging
     both = _added(writing.usd, judging.usd)
     table.add_row(
         Text(visible(name)),
         f"{arm.to_do:,}",
-        f"≤ {told.turns:,}",
-        _most(writing.calls),
-        _most(judging.calls),
+        f"≤ {bounds.turns:,}",
+        _bound(writing.calls),
+        _bound(judging.calls),
         _rough(_added(writing.input, judging.input)),
-        _most(_added(writing.output, judging.output)),
+        _bound(_added(writing.output, judging.output)),
         _most_usd(both),
     )
-    past = arm.likely
+    past = arm.estimate
     if past is None:
         return
     table.add_row(
@@ -180,30 +180,30 @@ def _models_table(found: Plan) -> Table:
         _column(table, title)
     for model in found.models:
         _model_rows(table, model)
-    most, likely = found.most, found.likely_usd
-    foretold = ""
-    if likely is not None and (likely[0] or most.usd):
-        error = f" ± {dollars(likely[1])}" if likely[1] else ""
-        foretold = f"{_about_usd(likely[0])}{error}\n"
+    bound, estimate = found.bound, found.estimated_usd
+    upper_bounds = ""
+    if estimate is not None and (estimate[0] or bound.usd):
+        error = f" ± {dollars(estimate[1])}" if estimate[1] else ""
+        upper_bounds = f"{_about_usd(estimate[0])}{error}\n"
     table.add_row(
         Text("together", style="bold"),
-        _most(most.calls),
-        _rough(most.input),
-        _most(most.output),
-        foretold + _most_usd(most.usd),
+        _bound(bound.calls),
+        _rough(bound.input),
+        _bound(bound.output),
+        upper_bounds + _most_usd(bound.usd),
         "",
     )
     return table
 
 
 def _model_rows(table: Table, model: ModelPlan) -> None:
-    line, most, likely = model.line, model.most, model.likely
+    line, bound, estimate = model.line, model.bound, model.estimate
     who = "" if line.judging else f" ({', '.join(line.roles)})"
     name = Text(visible(line.name + who))
-    cells = [_most(most.calls), _rough(most.input), _most(most.output), _most_usd(most.usd)]
-    if likely is not None:
-        about = [_about(value) for value in (likely.calls, likely.input, likely.output)]
-        about.append(_about_usd(likely.usd))
+    cells = [_bound(bound.calls), _rough(bound.input), _bound(bound.output), _most_usd(bound.usd)]
+    if estimate is not None:
+        about = [_about(value) for value in (estimate.calls, estimate.input, estimate.output)]
+        about.append(_about_usd(estimate.usd))
         cells = [f"{one}\n{other}" for one, other in zip(about, cells, strict=True)]
     time = "" if model.seconds is None else f"≥ {duration(model.seconds[0])}\n{model.seconds[1]}"
     table.add_row(name, *cells, time)
@@ -221,16 +221,16 @@ def _notes(found: Plan) -> Iterator[str]:
         "≤ at most, by the bounds of loops, tool calls, repairs and replies. ≲ about at most: as many "
         "prompts as long as the longest one rendered, whatever tools would add to them."
     )
-    if unseen := [arm.name for arm in found.arms if arm.likely is None]:
+    if unseen := [arm.name for arm in found.arms if arm.estimate is None]:
         who = "" if len(unseen) == len(found.arms) else f" of {', '.join(unseen)}"
         yield visible(f"No earlier run{who} is known: there are bounds, and no estimates.")
-    if any(arm.likely for arm in found.arms):
+    if any(arm.estimate for arm in found.arms):
         yield "Means of earlier runs of the same team, at today's prices; ±: standard error."
     if any(arm.begun for arm in found.arms):
         yield "Runs that were begun count whole, although their durable replies are not asked again."
     for study in found.studies:
         yield from _study_notes(study)
-    reasons = {arm.foretold.issue: arm.name for arm in found.arms if arm.foretold.issue}
+    reasons = {arm.upper_bounds.issue: arm.name for arm in found.arms if arm.upper_bounds.issue}
     for reason, name in reasons.items():
         yield visible(f"Not all can be foretold ({name}): {reason}")
 
@@ -265,7 +265,7 @@ def _table(title: str) -> Table:
     return table
 
 
-def _most(value: float | None) -> str:
+def _bound(value: float | None) -> str:
     return UNKNOWN if value is None else f"≤ {value:,.0f}" if value else "0"
 
 

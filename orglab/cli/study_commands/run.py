@@ -31,9 +31,10 @@ from orglab.cli.options import (
 from orglab.cli.progress import progress_of
 from orglab.cli.run_options import RunOptions, design_summary, request_of
 from orglab.cli.study_commands.report import tell_report
-from orglab.engine.study.batch.executor import run_where
+from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
+from orglab.engine.study.batch.budget import refuse_unbounded
+from orglab.engine.study.batch.executor import run_batch_on
 from orglab.engine.study.batch.preflight import judge_models
-from orglab.engine.study.batch.runner import Batch, Progress, Tally, refuse_unbounded
 from orglab.engine.study.batch.study_folder import fresh_folder, in_here
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.engine.study.plan.plan import unreal_dollars
@@ -97,7 +98,7 @@ def run(
     folder = out or in_here(request.folder)
     folder = fresh_folder(folder) if fresh else folder
     if out is None and not fresh:
-        refuse_changed_tools(folder, [arm.team for arm in request.batch.arms])
+        refuse_changed_tools(folder, request.batch.teams)
     batch = replace(
         request.batch,
         retry_failed=retry_failed,
@@ -105,7 +106,7 @@ def run(
         max_cost=max_cost,
         kept=response_cache_file(folder) if cache else None,
     )
-    refuse_unbounded(batch)
+    refuse_unbounded(batch.max_cost, batch.teams)
     console = Console()
     for line in design_summary(request):
         console.print(visible(line), markup=False, highlight=False)
@@ -123,7 +124,7 @@ def run(
     raise typer.Exit(_code(tally))
 
 
-def _code(tally: Tally) -> int:
+def _code(tally: BatchTally) -> int:
     if tally.budget is not None and tally.budget.reached:
         return BUDGET_REACHED
     return NOT_ALL_DONE if tally.interrupted or tally.failed or tally.stopped else 0
@@ -131,14 +132,14 @@ def _code(tally: Tally) -> int:
 
 async def _run(
     batch: Batch, store: Store, on: str | None, progress: Progress, console: Console
-) -> Tally:
+) -> BatchTally:
     gc.collect()
     gc.freeze()  # what is loaded stays loaded: a fifth of a turn's time went to looking at it again
     stop = stop_on_interrupt(console)
-    return await run_where(batch, store, on=on, progress=progress, stop=stop)
+    return await run_batch_on(batch, store, on=on, progress=progress, stop=stop)
 
 
-def _report(console: Console, tally: Tally, folder: Path, *, table: bool) -> None:
+def _report(console: Console, tally: BatchTally, folder: Path, *, table: bool) -> None:
     others = tally.others
     if table:
         figures = summary([folder])
@@ -157,7 +158,7 @@ def _any_ended(folder: Path) -> bool:
 
 def _unreal(batch: Batch) -> str:
     """What the dollars are where models are simulated; judges are those of the first arm."""
-    teams = [arm.team for arm in batch.arms]
+    teams = batch.teams
     models = [model for team in teams for model in team.topology.models.values()]
     with suppress(EvaluationError, ValueError):  # told where they are asked
         models += judge_models(teams[0])
@@ -175,7 +176,7 @@ def _reasons(folder: Path) -> list[str]:
     return lines + ([f"  {rest} for other reasons"] if rest else [])
 
 
-def _remarks(tally: Tally, others: int, *, in_figures: bool) -> list[str]:
+def _remarks(tally: BatchTally, others: int, *, in_figures: bool) -> list[str]:
     lines: list[str] = []
     if tally.kept:
         lines.append(

@@ -14,7 +14,7 @@ from orglab.engine.study.cluster.errors import ClusterError
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Address", "address_of", "connected"]
+__all__ = ["ClusterAddress", "address_of", "connected"]
 
 _LOCAL: Final = re.compile(r"local:([1-9]\d{0,3})")
 _SCHEDULER: Final = re.compile(r"(tcp|tls|ucx|ws|wss|inproc)://\S+")
@@ -22,7 +22,7 @@ _CONNECT_SECONDS: Final = 15
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Address:
+class ClusterAddress:
     """A cluster.
 
     Attributes:
@@ -34,7 +34,7 @@ class Address:
     workers: int = 0
 
 
-def address_of(text: str) -> Address:
+def address_of(text: str) -> ClusterAddress:
     """Reads what was typed.
 
     Raises:
@@ -42,9 +42,9 @@ def address_of(text: str) -> Address:
     """
     local = _LOCAL.fullmatch(text)
     if local:
-        return Address(workers=int(local[1]))
+        return ClusterAddress(workers=int(local[1]))
     if _SCHEDULER.fullmatch(text):
-        return Address(scheduler=text)
+        return ClusterAddress(scheduler=text)
     raise ClusterError(
         f"{text!r} is no cluster: give the address of a Dask scheduler, such as "
         "tcp://10.0.0.1:8786, or local:4 for four worker processes of this machine"
@@ -52,7 +52,7 @@ def address_of(text: str) -> Address:
 
 
 @asynccontextmanager
-async def connected(address: Address) -> AsyncIterator[Client]:
+async def connected(address: ClusterAddress) -> AsyncIterator[Client]:
     """A client of the cluster; worker processes of this machine are started, and ended again.
 
     Raises:

@@ -12,11 +12,11 @@ from orglab.engine.run.calls.toolbox import rendered_settings
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, content_hash
-from orglab.engine.study.batch.runner import Arm
+from orglab.engine.study.batch.batch import Arm
 from orglab.engine.study.cluster.errors import ClusterError
 from orglab.providers.base import JSON
 
-__all__ = ["CHUNK", "Frozen", "FrozenArm", "unit_form"]
+__all__ = ["CHUNK", "Bundle", "BundledArm", "unit_form"]
 
 
 CHUNK: Final = 3 * 2**20
@@ -25,7 +25,7 @@ _WEIGHTS: Final = "weights:"
 _MODEL_FILES: Final = ("chat_template", "file")
 
 
-class Frozen:
+class Bundle:
     """The files of a study, by their content; each is read when a worker asks for it."""
 
     def __init__(self) -> None:
@@ -70,17 +70,17 @@ class Frozen:
 
 
 @dataclass(kw_only=True)
-class FrozenArm:
+class BundledArm:
     """A team as it travels.
 
     Attributes:
         arm: The arm.
-        frozen: The files.
+        bundle: The files.
         scope: What tells its calls from those of other arms; "" where arms share calls.
     """
 
     arm: Arm
-    frozen: Frozen
+    bundle: Bundle
     scope: str
     _templated: list[JSON] = field(default_factory=list)
 
@@ -98,7 +98,7 @@ class FrozenArm:
             "normal": topology.normal,
             "hash": topology.hash,
             "trusted": topology.trusted,
-            "files": {name: self.frozen.add(path, sha) for name, path, sha in _files(topology)},
+            "files": {name: self.bundle.add(path, sha) for name, path, sha in _files(topology)},
         }
 
     @cached_property
@@ -118,7 +118,7 @@ class FrozenArm:
                     path = confined_file(text, folder=folder, root=folder)
                 except FileRefused:
                     continue  # no file's name
-                found[text] = self.frozen.add(path)
+                found[text] = self.bundle.add(path)
         return found
 
 
@@ -189,12 +189,12 @@ def _programs(normal: Mapping[str, JSON]) -> Iterator[str]:
             yield from _programs(role["team"])
 
 
-def unit_form(unit: Unit, frozen: Frozen) -> dict[str, JSON]:
+def unit_form(unit: Unit, bundle: Bundle) -> dict[str, JSON]:
     """A unit as it travels."""
     return {
         "id": unit.id,
         "inputs": dict(unit.inputs),
         "extra": dict(unit.extra),
         "index": unit.index,
-        "files": {text: [frozen.add(path), path.name] for text, path in unit.files.items()},
+        "files": {text: [bundle.add(path), path.name] for text, path in unit.files.items()},
     }

@@ -69,7 +69,7 @@ class DaskChannel:
         ends = loop.time() + self._patience
         while True:
             try:
-                return loads_stored((await self._said(said)).decode())
+                return loads_stored((await self._answer_to(said)).decode())
             except Exception as error:
                 gone = self._address not in await listed(self._client)
                 if gone or loop.time() > ends:
@@ -77,7 +77,7 @@ class DaskChannel:
                     raise RunLost(words) from error
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _said(self, said: bytes) -> bytes:
+    async def _answer_to(self, said: bytes) -> bytes:
         message = {"op": OPERATION, "token": self._token, "said": said}
         answers = await _scheduler(self._client).broadcast(msg=message, workers=[self._address])
         answer = answers[self._address]

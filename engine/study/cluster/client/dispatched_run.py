@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from orglab.engine.study.batch.run_gate import Gate
-from orglab.engine.study.batch.runner import Ending, Planned
+from orglab.engine.study.batch.batch import PlannedRun
+from orglab.engine.study.batch.run_gate import RunGate
+from orglab.engine.study.batch.runner import Ending
 from orglab.providers.base import JSON
 from orglab.results.store.journal.run_journal import RunJournal
 
-__all__ = ["Handed"]
+__all__ = ["DispatchedRun"]
 
 
 @dataclass(kw_only=True, slots=True, eq=False)
-class Handed:
+class DispatchedRun:
     """A run under way at a worker.
 
     Attributes:
@@ -28,9 +29,9 @@ class Handed:
     """
 
     number: int
-    planned: Planned
+    planned: PlannedRun
     journal: RunJournal
-    gate: Gate
+    gate: RunGate
     form: JSON
     ended: asyncio.Future[Ending] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()

@@ -11,10 +11,10 @@ from orglab.providers.client.adaptive_limit import CallOutcome
 from orglab.providers.client.model_client import AccountQueue, ModelClients
 from orglab.providers.client.rate_limit import RateLimits, Reservation
 
-__all__ = ["Held", "Permits"]
+__all__ = ["LimitBroker", "WorkerHolding"]
 
 
-class Permits:
+class LimitBroker:
     """The limits of a study.
 
     Args:
@@ -42,15 +42,15 @@ class Permits:
         return self._clients.queue(account)
 
 
-class Held:
+class WorkerHolding:
     """What one worker holds of the limits; ``close`` gives it all back.
 
     Args:
-        permits: The limits.
+        limits: The limits.
     """
 
-    def __init__(self, permits: Permits) -> None:
-        self._permits = permits
+    def __init__(self, limits: LimitBroker) -> None:
+        self._limits = limits
         self._slots: Counter[str] = Counter()
         self._most: dict[str, int] = {}
         self._rates: dict[str, RateLimits] = {}
@@ -60,18 +60,18 @@ class Held:
     async def slot(self, model: str, most: int) -> None:
         """Waits for a slot of a model."""
         self._most[model] = most
-        await self._permits.slots(model, most).acquire()
+        await self._limits.slots(model, most).acquire()
         self._slots[model] += 1
 
     def free(self, model: str) -> None:
         """Frees a slot."""
         if self._slots[model]:
             self._slots[model] -= 1
-            self._permits.slots(model, self._most[model]).release()
+            self._limits.slots(model, self._most[model]).release()
 
     async def reserve(self, model: str, per_minute: Sequence[float | None], tokens: int) -> None:
         """Waits until a request of so many tokens may be sent."""
-        self._rates[model] = self._permits.rates(model, per_minute)
+        self._rates[model] = self._limits.rates(model, per_minute)
         await self._rates[model].reserve_tokens(tokens)
 
     def settle(self, model: str, tokens: int, sent: bool, used: int | None) -> None:
@@ -81,7 +81,7 @@ class Held:
 
     async def enter(self, account: str, first: bool) -> int:
         """Wait for a place in the queue of an account; return its number."""
-        queue = self._permits.queue(account)
+        queue = self._limits.queue(account)
         sent = await queue.enter(first=first)
         self._last += 1
         self._tickets[self._last] = (queue, sent)
@@ -96,7 +96,7 @@ class Held:
 
     def pause(self, account: str, seconds: float) -> None:
         """Lets no call of the account begin for a while."""
-        self._permits.queue(account).pause(seconds)
+        self._limits.queue(account).pause(seconds)
 
     def close(self) -> None:
         """Gives back what calls under way hold: the worker is gone."""
@@ -105,5 +105,5 @@ class Held:
         self._tickets.clear()
         for model, count in self._slots.items():
             for _ in range(count):
-                self._permits.slots(model, self._most[model]).release()
+                self._limits.slots(model, self._most[model]).release()
         self._slots.clear()

@@ -7,24 +7,17 @@ import socket
 from collections.abc import Iterator
 
 from orglab.engine.run.calls.call_key import digest
-from orglab.engine.study.batch.run_gate import Gate
-from orglab.engine.study.batch.runner import (
-    Batch,
-    BatchRun,
-    Ending,
-    Planned,
-    Progress,
-    Tally,
-    refuse_unbounded,
-    room,
-)
-from orglab.engine.study.cluster.client.address import Address, address_of, connected
-from orglab.engine.study.cluster.client.bundle import Frozen, FrozenArm, unit_form
-from orglab.engine.study.cluster.client.dispatched_run import Handed
-from orglab.engine.study.cluster.client.limit_broker import Permits
+from orglab.engine.study.batch.batch import Batch, BatchTally, PlannedRun, Progress
+from orglab.engine.study.batch.budget import refuse_unbounded
+from orglab.engine.study.batch.run_gate import RunGate
+from orglab.engine.study.batch.runner import BatchRun, Ending, room
+from orglab.engine.study.cluster.client.address import ClusterAddress, address_of, connected
+from orglab.engine.study.cluster.client.bundle import Bundle, BundledArm, unit_form
+from orglab.engine.study.cluster.client.dispatched_run import DispatchedRun
+from orglab.engine.study.cluster.client.limit_broker import LimitBroker
 from orglab.engine.study.cluster.client.version_check import plugins_used
-from orglab.engine.study.cluster.client.worker_connection import Home
-from orglab.engine.study.cluster.client.worker_pool import Crew, Study
+from orglab.engine.study.cluster.client.worker_connection import StudyServices
+from orglab.engine.study.cluster.client.worker_pool import StudyContext, WorkerPool
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.results.store.journal.run_journal import RunJournal
@@ -45,7 +38,7 @@ async def run_on_cluster(
     *,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
-) -> Tally:
+) -> BatchTally:
     """Runs what of a batch is not done yet, on the workers of a Dask cluster.
 
     Args:
@@ -62,8 +55,8 @@ async def run_on_cluster(
         ValueError: A model's entry is wrong, or money is limited and a model has no largest cost.
     """
     address = address_of(on)
-    refuse_unbounded(batch)
-    _refuse_what_cannot_travel(batch)
+    refuse_unbounded(batch.max_cost, batch.teams)
+    _refuse_local_providers(batch)
     token = vectors_file.set(store.path.parent / "vectors.duckdb")
     try:
         return await _ClusterRun(batch, store, progress, stop, address=address).run()
@@ -71,7 +64,7 @@ async def run_on_cluster(
         vectors_file.reset(token)
 
 
-def _refuse_what_cannot_travel(batch: Batch) -> None:
+def _refuse_local_providers(batch: Batch) -> None:
     if batch.providers:
         raise ClusterError(
             "models given as objects cannot travel to workers: declare them in specs"
@@ -89,57 +82,59 @@ class _ClusterRun(BatchRun):
         progress: Progress | None,
         stop: asyncio.Event | None,
         *,
-        address: Address,
+        address: ClusterAddress,
     ) -> None:
         super().__init__(batch, store, progress, stop)
         self._address = address
-        self._frozen = Frozen()
+        self._bundle = Bundle()
         self._arms = {
-            arm.name: FrozenArm(
-                arm=arm, frozen=self._frozen, scope="" if batch.share_prefix else arm.key
+            arm.name: BundledArm(
+                arm=arm, bundle=self._bundle, scope="" if batch.share_prefix else arm.key
             )
             for arm in batch.arms
         }
         self._numbers = {arm.name: number for number, arm in enumerate(batch.arms)}
-        self._handed = 0
+        self._dispatched = 0
         self._working: set[asyncio.Task[None]] = set()
-        self._crew: Crew | None = None
+        self._pool: WorkerPool | None = None
 
-    async def _all(self, waiting: Iterator[Planned]) -> None:
+    async def _run_all(self, waiting: Iterator[PlannedRun]) -> None:
         async with connected(self._address) as client:
             grown = asyncio.Event()
-            async with Crew(client, self._study(), grown.set) as crew:
-                self._crew = crew
+            async with WorkerPool(client, self._study(), grown.set) as pool:
+                self._pool = pool
                 try:
-                    await self._many(waiting, crew, grown)
+                    await self._run_as_workers_come(waiting, pool, grown)
                 finally:
-                    if crew.lost:
-                        self.tally.warnings.append(_lost_words(crew.lost))
+                    if pool.lost:
+                        self.tally.warnings.append(_lost_workers_warning(pool.lost))
 
-    def _study(self) -> Study:
-        permits = Permits(self.registries.lines)
-        home = Home(
-            frozen=self._frozen,
+    def _study(self) -> StudyContext:
+        limits = LimitBroker(self.registries.lines)
+        services = StudyServices(
+            bundle=self._bundle,
             arms=list(self._arms.values()),
-            permits=permits,
+            limits=limits,
             sharing=self.sharing,
         )
-        return Study(
+        return StudyContext(
             name=digest(str(self.store.path.resolve()), socket.gethostname()),
             attempt=self.store.session,
             seed=self.batch.seed,
-            home=home,
+            services=services,
             used=plugins_used(self.batch.arms),
             room=room(self.batch),
-            beside=self._address.workers > 0,
+            same_machine=self._address.workers > 0,
             stopping=self._stopping,
         )
 
-    async def _many(self, waiting: Iterator[Planned], crew: Crew, grown: asyncio.Event) -> None:
+    async def _run_as_workers_come(
+        self, waiting: Iterator[PlannedRun], pool: WorkerPool, grown: asyncio.Event
+    ) -> None:
         """Works on as many runs at once as the workers have room for, as they come and go."""
         growing = asyncio.create_task(grown.wait())
         stopping = asyncio.create_task(self.stop.wait())
-        self._more(waiting, crew)
+        self._start_more(waiting, pool)
         try:
             while self._working:
                 await asyncio.wait(
@@ -148,27 +143,27 @@ class _ClusterRun(BatchRun):
                 if growing.done():
                     grown.clear()
                     growing = asyncio.create_task(grown.wait())
-                    self._more(waiting, crew)
+                    self._start_more(waiting, pool)
                 if stopping.done():
-                    crew.stop()
+                    pool.stop()
                     stopping = asyncio.create_task(asyncio.Event().wait())
         finally:
             for task in (growing, stopping, *self._working):
                 task.cancel()
             await asyncio.gather(growing, stopping, *self._working, return_exceptions=True)
 
-    def _more(self, waiting: Iterator[Planned], crew: Crew) -> None:
-        wanted = self.batch.at_once or max(1, crew.room + crew.room // 4)
+    def _start_more(self, waiting: Iterator[PlannedRun], pool: WorkerPool) -> None:
+        wanted = self.batch.at_once or max(1, pool.room + pool.room // 4)
         for _ in range(min(wanted, self.tally.planned) - len(self._working)):
             task = asyncio.create_task(self._work(waiting))
             self._working.add(task)
             task.add_done_callback(self._working.discard)
 
-    async def _play(self, planned: Planned) -> None:
+    async def _execute(self, planned: PlannedRun) -> None:
         words = ""
         for _ in range(MOST_LOST):
             try:
-                return await super()._play(planned)
+                return await super()._execute(planned)
             except RunLost as lost:
                 words = str(lost)
         raise ClusterError(
@@ -176,12 +171,12 @@ class _ClusterRun(BatchRun):
             f"the last time because {words}: it may be what ends the workers"
         )
 
-    async def _played(self, planned: Planned, journal: RunJournal, gate: Gate) -> Ending:
-        assert self._crew is not None, "runs are played while there is a crew"
+    async def _ending_of(self, planned: PlannedRun, journal: RunJournal, gate: RunGate) -> Ending:
+        assert self._pool is not None, "runs are dispatched while there is a pool"
         arm = self._arms[planned.arm.name]
-        self._handed += 1
-        handed = Handed(
-            number=self._handed,
+        self._dispatched += 1
+        dispatched = DispatchedRun(
+            number=self._dispatched,
             planned=planned,
             journal=journal,
             gate=gate,
@@ -190,13 +185,13 @@ class _ClusterRun(BatchRun):
                 "replicate": planned.replicate,
                 "resumes": bool(journal.earlier),
                 "files": arm.files_of(planned.unit),
-                "unit": unit_form(planned.unit, self._frozen),
+                "unit": unit_form(planned.unit, self._bundle),
             },
         )
-        await self._crew.play(handed)
-        return handed.ended.result()
+        await self._pool.dispatch(dispatched)
+        return dispatched.ended.result()
 
 
-def _lost_words(lost: int) -> str:
+def _lost_workers_warning(lost: int) -> str:
     workers = "1 worker went" if lost == 1 else f"{lost} workers went"
     return f"{workers} while runs were under way: others went on with them."

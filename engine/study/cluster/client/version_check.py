@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from orglab.engine.spec.model import Topology
-from orglab.engine.study.batch.runner import Arm
+from orglab.engine.study.batch.batch import Arm
 from orglab.providers.base import JSON
 
 __all__ = ["differences", "plugins_used"]

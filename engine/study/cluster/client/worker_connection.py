@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 
 from orglab.engine.study.batch.response_sharing import StudySharing
 from orglab.engine.study.batch.run_gate import Interrupted
-from orglab.engine.study.cluster.client.bundle import Frozen, FrozenArm
-from orglab.engine.study.cluster.client.dispatched_run import Handed
-from orglab.engine.study.cluster.client.limit_broker import Held, Permits
+from orglab.engine.study.cluster.client.bundle import Bundle, BundledArm
+from orglab.engine.study.cluster.client.dispatched_run import DispatchedRun
+from orglab.engine.study.cluster.client.limit_broker import LimitBroker, WorkerHolding
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.engine.study.cluster.worker.remote_journal import entry_form, entry_of, event_of
 from orglab.engine.study.cluster.worker.run_executor import ending_of
@@ -21,12 +21,12 @@ from orglab.providers.base import JSON
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import JournalError
 
-__all__ = ["Channel", "Home", "Link"]
+__all__ = ["Channel", "StudyServices", "WorkerConnection"]
 
 
 PULL_SECONDS: Final = 5.0
 """How long a worker that has nothing to say waits before it says so."""
-ASIDE: Final = "what it says of this run counts no more: another worker has it"
+SUPERSEDED: Final = "what it says of this run counts no more: another worker has it"
 
 
 class Channel(Protocol):
@@ -41,29 +41,29 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Home:
+class StudyServices:
     """What all workers ask for at the client.
 
     Attributes:
-        frozen: Files.
+        bundle: Files.
         arms: The teams.
-        permits: The limits of all workers.
+        limits: The limits of all workers.
         sharing: Replies that arms and studies share, or None.
     """
 
-    frozen: Frozen
-    arms: Sequence[FrozenArm]
-    permits: Permits
+    bundle: Bundle
+    arms: Sequence[BundledArm]
+    limits: LimitBroker
     sharing: StudySharing | None
 
 
-class Link:
+class WorkerConnection:
     """One worker.
 
     Args:
         address: Its address.
         channel: The way to it.
-        home: What it asks for.
+        services: What it asks for.
         room: Runs that it plays side by side.
 
     Attributes:
@@ -71,14 +71,16 @@ class Link:
         gone: It is a worker of ours no more.
     """
 
-    def __init__(self, address: str, channel: Channel, home: Home, *, room: int) -> None:
+    def __init__(
+        self, address: str, channel: Channel, services: StudyServices, *, room: int
+    ) -> None:
         self.address = address
         self.room = room
-        self.runs: dict[int, Handed] = {}
+        self.runs: dict[int, DispatchedRun] = {}
         self.gone = False
         self._channel = channel
-        self._home = home
-        self._held = Held(home.permits)
+        self._services = services
+        self._held = WorkerHolding(services.limits)
         self._heard = 0
         self._answers: list[JSON] = []
         self._ready = asyncio.Event()
@@ -171,17 +173,19 @@ class Link:
         self,
         number: int,
         work: Awaitable[JSON],
-        handed: Handed | None = None,
+        dispatched: DispatchedRun | None = None,
         *,
         keeps: bool = False,
     ) -> None:
         """Answers when ``work`` is done; keeping is never broken off."""
         tasks = self._keeping if keeps else self._waiting
-        task = asyncio.create_task(self._done(number, work, handed))
+        task = asyncio.create_task(self._done(number, work, dispatched))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    async def _done(self, number: int, work: Awaitable[JSON], handed: Handed | None) -> None:
+    async def _done(
+        self, number: int, work: Awaitable[JSON], dispatched: DispatchedRun | None
+    ) -> None:
         try:
             value = await work
         except Interrupted as stop:
@@ -191,71 +195,71 @@ class Link:
         except (ValueError, TypeError) as wrong:
             self._refuse(number, "value", str(wrong))
         except (StoreError, ClusterError, OSError) as error:
-            if handed is not None:
-                handed.issue = handed.issue or error
+            if dispatched is not None:
+                dispatched.issue = dispatched.issue or error
             self._refuse(number, "store", str(error))
         else:
             self._answer(number, value)
 
     # --- runs -----------------------------------------------------------------------------------
 
-    def _run(self, number: int, run: int, events: Sequence[JSON]) -> Handed | None:
+    def _run(self, number: int, run: int, events: Sequence[JSON]) -> DispatchedRun | None:
         """A run that the worker has, its events added."""
-        handed = self.runs.get(run)
-        if handed is None:
-            self._refuse(number, "gone", ASIDE)
+        dispatched = self.runs.get(run)
+        if dispatched is None:
+            self._refuse(number, "gone", SUPERSEDED)
             return None
         try:
-            handed.gate.emit([event_of(event) for event in events])
+            dispatched.gate.emit([event_of(event) for event in events])
         except (StoreError, ValueError, TypeError) as error:
-            handed.issue = handed.issue or error
+            dispatched.issue = dispatched.issue or error
             self._refuse(number, "store", str(error))
             return None
-        return handed
+        return dispatched
 
     def _begin(
         self, number: int, run: int, events: JSON, position: str, what: Mapping[str, JSON]
     ) -> None:
-        if handed := self._run(number, run, events):
-            self._later(number, handed.gate.begin(position, what), handed)
+        if dispatched := self._run(number, run, events):
+            self._later(number, dispatched.gate.begin(position, what), dispatched)
 
     def _money(
         self, number: int, run: int, events: JSON, position: str, what: Mapping[str, JSON]
     ) -> None:
-        if handed := self._run(number, run, events):
-            self._later(number, handed.gate.reserve(position, what), handed)
+        if dispatched := self._run(number, run, events):
+            self._later(number, dispatched.gate.reserve(position, what), dispatched)
 
     def _keep(self, number: int, run: int, events: JSON, form: Sequence[JSON]) -> None:
-        if handed := self._run(number, run, events):
-            self._later(number, self._durable(handed, form), handed, keeps=True)
+        if dispatched := self._run(number, run, events):
+            self._later(number, self._durable(dispatched, form), dispatched, keeps=True)
 
-    async def _durable(self, handed: Handed, form: Sequence[JSON]) -> None:
+    async def _durable(self, dispatched: DispatchedRun, form: Sequence[JSON]) -> None:
         entry = entry_of(form)
-        await handed.gate.keep(entry)
+        await dispatched.gate.keep(entry)
         if entry.identity in self._claims:
             self._kept[entry.identity] = entry.body
 
     def _entries(self, number: int, run: int) -> None:
-        if handed := self._run(number, run, ()):
-            entries = handed.journal.earlier.values()
+        if dispatched := self._run(number, run, ()):
+            entries = dispatched.journal.earlier.values()
             self._answer(number, [entry_form(entry) for entry in entries])
 
     def _end(self, number: int, run: int, events: JSON, ending: JSON) -> None:
-        if handed := self._run(number, run, events):
+        if dispatched := self._run(number, run, events):
             del self.runs[run]
-            handed.end(ending_of(ending))
+            dispatched.end(ending_of(ending))
             self._answer(number)
 
     def _left(self, number: int, run: int, events: JSON, why: str | None) -> None:
         """A run did not end: it was stopped (None), or something broke."""
-        if handed := self._run(number, run, events):
+        if dispatched := self._run(number, run, events):
             del self.runs[run]
-            if handed.issue is not None:
-                handed.fail(handed.issue)
+            if dispatched.issue is not None:
+                dispatched.fail(dispatched.issue)
             elif why is None:
-                handed.fail(Interrupted("stopped"))
+                dispatched.fail(Interrupted("stopped"))
             else:
-                handed.fail(ClusterError(f"a run broke on the worker {self.address}: {why}"))
+                dispatched.fail(ClusterError(f"a run broke on the worker {self.address}: {why}"))
             self._answer(number)
 
     # --- what is shared -------------------------------------------------------------------------
@@ -264,7 +268,7 @@ class Link:
         self._later(number, self._claimed(identity, request, keeps=keeps))
 
     async def _claimed(self, identity: str, request: JSON, *, keeps: bool) -> JSON:
-        sharing = self._home.sharing
+        sharing = self._services.sharing
         assert sharing is not None, "a worker claims only where it was told that calls are shared"
         body = await sharing.claim(identity, lambda: request, keeps=keeps)
         if body is None:
@@ -273,17 +277,17 @@ class Link:
 
     def _publish(self, _: int, identity: str, made: bool, keeps: bool) -> None:
         body = self._kept.pop(identity, None)
-        if self._claims.pop(identity, None) is not None and self._home.sharing is not None:
-            self._home.sharing.publish(identity, body if made else None, keeps=keeps)
+        if self._claims.pop(identity, None) is not None and self._services.sharing is not None:
+            self._services.sharing.publish(identity, body if made else None, keeps=keeps)
 
     # --- what is asked for ------------------------------------------------------------------------
 
     def _arm(self, number: int, arm: int) -> None:
-        self._later(number, _soon(lambda: self._home.arms[arm].form))
+        self._later(number, _soon(lambda: self._services.arms[arm].form))
 
     def _chunk(self, number: int, name: str, at: int) -> None:
-        frozen = self._home.frozen
-        self._later(number, _soon(lambda: b64encode(frozen.chunk(name, at)).decode()))
+        bundle = self._services.bundle
+        self._later(number, _soon(lambda: b64encode(bundle.chunk(name, at)).decode()))
 
     def _slot(self, number: int, *what: JSON) -> None:
         self._later(number, self._held.slot(*what))
@@ -301,14 +305,14 @@ class Link:
         for task in self._waiting:
             task.cancel()
         await asyncio.gather(*self._waiting, *self._keeping, return_exceptions=True)
-        if self._home.sharing is not None:
+        if self._services.sharing is not None:
             for identity, keeps in self._claims.items():  # what is durable is found in the store
-                self._home.sharing.publish(identity, None, keeps=keeps)
+                self._services.sharing.publish(identity, None, keeps=keeps)
         self._claims.clear()
         self._held.close()
         runs, self.runs = list(self.runs.values()), {}
-        for handed in runs:
-            handed.fail(RunLost(f"the worker {self.address} is gone"))
+        for dispatched in runs:
+            dispatched.fail(RunLost(f"the worker {self.address} is gone"))
 
     async def close(self) -> None:
         """Tells the worker that the study has ended here."""

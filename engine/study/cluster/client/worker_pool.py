@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 from orglab.engine.run.calls.call_key import digest
 from orglab.engine.study.batch.run_gate import Interrupted
 from orglab.engine.study.cluster.client.channel import DaskChannel, listed
-from orglab.engine.study.cluster.client.dispatched_run import Handed
+from orglab.engine.study.cluster.client.dispatched_run import DispatchedRun
 from orglab.engine.study.cluster.client.version_check import differences
-from orglab.engine.study.cluster.client.worker_connection import Home, Link
+from orglab.engine.study.cluster.client.worker_connection import StudyServices, WorkerConnection
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.store.store import versions
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Task: TypeAlias = Future[Any]
 
-__all__ = ["Crew", "Study"]
+__all__ = ["StudyContext", "WorkerPool"]
 
 
 LOOK_SECONDS: Final = 1.0
@@ -41,39 +41,39 @@ WORKERLESS_SECONDS: Final = (120.0, 900.0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Study:
+class StudyContext:
     """What a crew works on.
 
     Attributes:
         name: Tells it from other studies on the cluster; the same when it is gone on with.
         attempt: Tells this client's tasks from those of earlier clients of the study.
         seed: The root seed.
-        home: What workers ask for.
+        services: What workers ask for.
         used: Plugins that workers need, by group.
         room: Runs that a worker plays side by side.
-        beside: Workers are processes that this one started, at the same terminal.
+        same_machine: Workers are processes that this one started, at the same terminal.
         stopping: Whether no other run is to be handed out.
     """
 
     name: str
     attempt: int
     seed: int
-    home: Home
+    services: StudyServices
     used: set[tuple[str, str]]
     room: int
-    beside: bool
+    same_machine: bool
     stopping: Callable[[], bool]
 
 
 @dataclass(kw_only=True, slots=True)
 class _Member:
-    link: Link
+    connection: WorkerConnection
     token: str
     serving: asyncio.Task[None]
     shards: dict[str, Task] = field(default_factory=dict)
 
 
-class Crew:
+class WorkerPool:
     """The workers of a study. Use it as an asynchronous context.
 
     Args:
@@ -86,7 +86,7 @@ class Crew:
         lost: Workers that went while they had runs.
     """
 
-    def __init__(self, client: Client, study: Study, changed: Callable[[], None]) -> None:
+    def __init__(self, client: Client, study: StudyContext, changed: Callable[[], None]) -> None:
         self.issue: ClusterError | None = None
         self.lost = 0
         self._came = False
@@ -95,16 +95,16 @@ class Crew:
         self._study = study
         self._changed = changed
         self._members: dict[str, _Member] = {}
-        self._queue: deque[Handed] = deque()
+        self._queue: deque[DispatchedRun] = deque()
         self._news = asyncio.Event()
         self._shards = 0
         self._tasks: set[asyncio.Task[None]] = set()
         about = {
             "study": study.name,
             "seed": study.seed,
-            "shares": study.home.sharing is not None,
+            "shares": study.services.sharing is not None,
             "patience": PATIENCE_SECONDS,
-            "beside": study.beside,
+            "beside": study.same_machine,
         }
         self._about = dumps(about)
         self._versions = versions()
@@ -113,19 +113,21 @@ class Crew:
         """Greets the workers that are there."""
         await self._look()
         self._start(self._watch())
-        self._start(self._hand_out())
+        self._start(self._dispatch_waiting())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Lets all go: what they have of the study is removed."""
-        there = [member.link for member in self._members.values() if not member.link.gone]
+        there = [
+            member.connection for member in self._members.values() if not member.connection.gone
+        ]
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         members, self._members = list(self._members.values()), {}
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.gather(*(link.close() for link in there))
+                await asyncio.gather(*(connection.close() for connection in there))
         except (TimeoutError, ClusterError):
             pass  # they find out themselves
         futures = [future for member in members for future in member.shards.values()]
@@ -152,8 +154,8 @@ class Crew:
         self.issue = self.issue or issue
         self._fail_queue(self.issue)
         for member in self._members.values():
-            for handed in list(member.link.runs.values()):
-                handed.fail(self.issue)
+            for dispatched in list(member.connection.runs.values()):
+                dispatched.fail(self.issue)
 
     def stop(self) -> None:
         """Lets no waiting run begin."""
@@ -166,7 +168,7 @@ class Crew:
     @property
     def room(self) -> int:
         """How many runs all workers play side by side."""
-        return sum(member.link.room for member in self._members.values())
+        return sum(member.connection.room for member in self._members.values())
 
     def __len__(self) -> int:
         """How many workers there are."""
@@ -186,7 +188,7 @@ class Crew:
             if member.serving.done():
                 del self._members[address]
             elif address not in there:
-                member.link.drop()
+                member.connection.drop()
         new = [address for address in there if address not in self._members]
         await asyncio.gather(*map(self._greet, new))
         if self._study.stopping():
@@ -226,23 +228,23 @@ class Crew:
                 "version: install there what is installed here"
             )
         channel = DaskChannel(self._client, address, token, patience=PATIENCE_SECONDS)
-        link = Link(address, channel, self._study.home, room=self._study.room)
-        serving = self._start(self._serve(link))
-        self._members[address] = _Member(link=link, token=token, serving=serving)
+        connection = WorkerConnection(address, channel, self._study.services, room=self._study.room)
+        serving = self._start(self._serve(connection))
+        self._members[address] = _Member(connection=connection, token=token, serving=serving)
         self._changed()
         self._news.set()
 
-    async def _serve(self, link: Link) -> None:
-        await link.serve(lambda: self._count(link))
+    async def _serve(self, connection: WorkerConnection) -> None:
+        await connection.serve(lambda: self._count(connection))
         self._changed()
         self._news.set()
 
-    def _count(self, link: Link) -> None:
-        self.lost += bool(link.runs)
+    def _count(self, connection: WorkerConnection) -> None:
+        self.lost += bool(connection.runs)
 
     # --- runs -----------------------------------------------------------------------------------
 
-    async def play(self, handed: Handed) -> None:
+    async def dispatch(self, dispatched: DispatchedRun) -> None:
         """Gives a run to a worker that has room for it, and waits until it has ended.
 
         Raises:
@@ -252,11 +254,11 @@ class Crew:
         """
         if self.issue is not None:
             raise self.issue
-        self._queue.append(handed)
+        self._queue.append(dispatched)
         self._news.set()
-        await asyncio.wait([handed.ended])
+        await asyncio.wait([dispatched.ended])
 
-    async def _hand_out(self) -> None:
+    async def _dispatch_waiting(self) -> None:
         while True:
             await self._news.wait()
             await asyncio.sleep(GATHER_SECONDS)
@@ -268,8 +270,8 @@ class Crew:
 
     def _shares(self) -> Sequence[tuple[_Member, int]]:
         """How many of the waiting runs each worker gets: those with most room first."""
-        members = [each for each in self._members.values() if each.link.free > 0]
-        free = {id(each): each.link.free for each in members}
+        members = [each for each in self._members.values() if each.connection.free > 0]
+        free = {id(each): each.connection.free for each in members}
         shares = {id(each): 0 for each in members}
         for _ in range(min(len(self._queue), sum(free.values()))):
             most = max(members, key=lambda each: free[id(each)])
@@ -277,30 +279,30 @@ class Crew:
             shares[id(most)] += 1
         return [(each, shares[id(each)]) for each in members if shares[id(each)]]
 
-    def _submit(self, member: _Member, shard: Sequence[Handed]) -> None:
+    def _submit(self, member: _Member, shard: Sequence[DispatchedRun]) -> None:
         """Makes a Dask task of runs; its key is who they are, and which attempt this is."""
-        from orglab.engine.study.cluster.worker.dask_task import play_shard
+        from orglab.engine.study.cluster.worker.dask_task import execute_shard
 
         self._shards += 1
-        who = digest(*(handed.planned.id for handed in shard))[:16]
+        who = digest(*(dispatched.planned.id for dispatched in shard))[:16]
         key = f"orglab-{who}-{self._study.attempt}.{self._shards}"
-        runs = {handed.number: handed for handed in shard}
-        member.link.runs.update(runs)
+        runs = {dispatched.number: dispatched for dispatched in shard}
+        member.connection.runs.update(runs)
         future = self._client.submit(
-            play_shard,
+            execute_shard,
             member.token,
             key,
-            dumps([{**handed.form, "run": handed.number} for handed in shard]),
+            dumps([{**dispatched.form, "run": dispatched.number} for dispatched in shard]),
             key=key,
             pure=False,
             retries=0,
-            workers=[member.link.address],
+            workers=[member.connection.address],
             allow_other_workers=False,
         )
         member.shards[key] = future
         self._start(self._shard(member, key, runs))
 
-    async def _shard(self, member: _Member, key: str, runs: Mapping[int, Handed]) -> None:
+    async def _shard(self, member: _Member, key: str, runs: Mapping[int, DispatchedRun]) -> None:
         """Waits for a task; runs of it that did not end are others'."""
         future = member.shards[key]
         waiting = asyncio.create_task(_settled(future))
@@ -308,9 +310,11 @@ class Crew:
         waiting.cancel()
         why = future.status
         del member.shards[key]
-        for number, handed in runs.items():
-            if member.link.runs.pop(number, None) is not None:
-                handed.fail(RunLost(f"a task on the worker {member.link.address} was {why}"))
+        for number, dispatched in runs.items():
+            if member.connection.runs.pop(number, None) is not None:
+                dispatched.fail(
+                    RunLost(f"a task on the worker {member.connection.address} was {why}")
+                )
         self._news.set()
 
 

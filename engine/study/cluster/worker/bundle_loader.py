@@ -20,10 +20,10 @@ from orglab.engine.study.cluster.errors import ClusterError
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import JSON
 
-__all__ = ["Unpacked"]
+__all__ = ["BundleLoader"]
 
 
-class Unpacked:
+class BundleLoader:
     """The files of one client's study.
 
     Args:

@@ -13,13 +13,13 @@ from distributed.worker_state_machine import SecedeEvent
 
 from orglab.engine.study.cluster.client.channel import OPERATION
 from orglab.engine.study.cluster.errors import SessionGone
-from orglab.engine.study.cluster.worker.run_executor import Player
+from orglab.engine.study.cluster.worker.run_executor import RunExecutor
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.store.store import versions
 
-__all__ = ["greet", "play_shard"]
+__all__ = ["execute_shard", "greet"]
 
 
 class _Client:
@@ -28,12 +28,12 @@ class _Client:
     def __init__(self, about: Mapping[str, JSON], folder: Path) -> None:
         self.study: str = about["study"]
         self.session = Session(about["patience"])
-        self.player = Player(self.session, about, folder)
+        self.executor = RunExecutor(self.session, about, folder)
         self.ends = asyncio.create_task(self._end())
 
     async def _end(self) -> None:
         await self.session.watch()
-        await self.player.aclose()
+        await self.executor.aclose()
 
 
 async def greet(token: str, about: str, dask_worker: Worker) -> str:
@@ -43,7 +43,7 @@ async def greet(token: str, about: str, dask_worker: Worker) -> str:
 
     Args:
         token: The session's name.
-        about: JSON: ``study``, ``seed``, ``shares``, ``patience`` in seconds, ``beside``.
+        about: JSON: ``study``, ``seed``, ``shares``, ``patience`` in seconds, ``same_machine``.
         dask_worker: The worker, which Dask gives.
     """
     said = loads_stored(about)
@@ -90,7 +90,7 @@ async def _answer(client: _Client, said: Sequence[JSON]) -> bytes:
     return b"[]"
 
 
-async def play_shard(token: str, key: str, runs: str) -> int:
+async def execute_shard(token: str, key: str, runs: str) -> int:
     """The Dask task: plays runs side by side on the worker's own event loop; how many.
 
     Args:
@@ -107,7 +107,7 @@ async def play_shard(token: str, key: str, runs: str) -> int:
         raise SessionGone("the client of this task is not known here")
     _free_slot(worker, key)
     forms = loads_stored(runs)
-    ends = await asyncio.gather(*map(client.player.play, forms), return_exceptions=True)
+    ends = await asyncio.gather(*map(client.executor.execute, forms), return_exceptions=True)
     for end in ends:
         if isinstance(end, BaseException):
             raise end

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from orglab.engine.run.calls.model_registry import ModelRegistries
 from orglab.engine.run.engine import RunPlan, Unit, run_team
-from orglab.engine.study.batch.run_gate import Gate, Interrupted
+from orglab.engine.study.batch.run_gate import Interrupted, RunGate
 from orglab.engine.study.batch.runner import Ending
 from orglab.engine.study.cluster.errors import SessionGone
-from orglab.engine.study.cluster.worker.bundle_loader import Unpacked
+from orglab.engine.study.cluster.worker.bundle_loader import BundleLoader
 from orglab.engine.study.cluster.worker.remote_journal import RemoteJournal, RemoteSharing, entry_of
 from orglab.engine.study.cluster.worker.remote_limits import RemoteModelClients
 from orglab.engine.study.cluster.worker.session import Session
@@ -19,10 +19,10 @@ from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.engine.tools.source_pool import Sources
 from orglab.providers.base import JSON
 
-__all__ = ["Player", "ending_form", "ending_of"]
+__all__ = ["RunExecutor", "ending_form", "ending_of"]
 
 
-class Player:
+class RunExecutor:
     """Plays the runs of one client on this worker.
 
     Args:
@@ -34,15 +34,15 @@ class Player:
     def __init__(self, session: Session, about: Mapping[str, JSON], folder: Path) -> None:
         self._session = session
         self._about = about
-        self._unpacked = Unpacked(session, folder)
+        self._loader = BundleLoader(session, folder)
         self._sources = Sources()
         self._desks = ModelRegistries(lines=RemoteModelClients(session))
         self._sharing = RemoteSharing(session) if about["shares"] else None
         self._arms: dict[int, tuple[Mapping[str, JSON], RunPlan]] = {}
         self._making: dict[int, asyncio.Lock] = {}
-        self.playing: set[asyncio.Task[None]] = set()
+        self.running: set[asyncio.Task[None]] = set()
 
-    async def play(self, form: Mapping[str, JSON]) -> None:
+    async def execute(self, form: Mapping[str, JSON]) -> None:
         """Plays a run to its end, which the client is told.
 
         Raises:
@@ -50,14 +50,14 @@ class Player:
         """
         task = asyncio.current_task()
         if task is not None:
-            self.playing.add(task)
+            self.running.add(task)
         try:
-            await self._told(form)
+            await self._execute(form)
         finally:
             if task is not None:
-                self.playing.discard(task)
+                self.running.discard(task)
 
-    async def _told(self, form: Mapping[str, JSON]) -> None:
+    async def _execute(self, form: Mapping[str, JSON]) -> None:
         run: int = form["run"]
         try:
             earlier = await self._session.ask("entries", run) if form["resumes"] else []
@@ -70,7 +70,7 @@ class Player:
         except Exception as error:  # noqa: BLE001 - told at the client
             await self._session.ask("left", run, [], f"{type(error).__name__}: {error}")
             return
-        gate = Gate(journal, lambda: bool(self._session.gone))
+        gate = RunGate(journal, lambda: bool(self._session.gone))
         try:
             ending = await self._ended(form, arm, plan, unit, gate)
         except Interrupted:
@@ -92,11 +92,9 @@ class Player:
         arm: Mapping[str, JSON],
         plan: RunPlan,
         unit: Unit,
-        gate: Gate,
+        gate: RunGate,
     ) -> Ending:
-        vectors_file.set(
-            self._unpacked.root / "vectors.duckdb"
-        )  # in the context of this task alone
+        vectors_file.set(self._loader.root / "vectors.duckdb")  # in the context of this task alone
         outcome = await run_team(
             plan,
             unit,
@@ -109,26 +107,26 @@ class Player:
         return Ending.of(outcome)
 
     async def _unit(self, form: Mapping[str, JSON], plan: RunPlan) -> Unit:
-        await self._unpacked.put(plan.topology.folder, form["files"])
-        return await self._unpacked.unit(form["unit"])
+        await self._loader.put(plan.topology.folder, form["files"])
+        return await self._loader.unit(form["unit"])
 
     async def _arm(self, number: int) -> tuple[Mapping[str, JSON], RunPlan]:
         async with self._making.setdefault(number, asyncio.Lock()):
             if number not in self._arms:
                 form = await self._session.ask("arm", number)
-                team = await self._unpacked.team(form, number)
+                team = await self._loader.team(form, number)
                 registry = self._desks.of(team.topology.models)
                 self._arms[number] = (form, RunPlan(team, registry, self._sources))
         return self._arms[number]
 
     async def aclose(self) -> None:
         """Ends what is still under way, closes models and tools, and removes the files."""
-        for task in list(self.playing):
+        for task in list(self.running):
             task.cancel()
-        await asyncio.gather(*self.playing, return_exceptions=True)
+        await asyncio.gather(*self.running, return_exceptions=True)
         await self._desks.aclose()
         await self._sources.aclose()
-        self._unpacked.remove()
+        self._loader.remove()
 
 
 _ENDING = (

@@ -12,7 +12,8 @@ import pytest
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
-from orglab.engine.study.batch.runner import Arm, Batch, Tally, run_batch
+from orglab.engine.study.batch.batch import Arm, Batch, BatchTally
+from orglab.engine.study.batch.runner import run_batch
 from orglab.providers.base import (
     Completion,
     Provider,
@@ -87,7 +88,7 @@ def _batch(team: Team, provider: Provider, limit: float | None, at_once: int = 8
     )
 
 
-async def _run(folder: Path, batch: Batch) -> Tally:
+async def _run(folder: Path, batch: Batch) -> BatchTally:
     store = Store(folder)
     try:
         return await run_batch(batch, store)

@@ -15,10 +15,10 @@ from studies import run_experiment, write_experiment
 
 import orglab
 from orglab.engine.run.engine import Unit
-from orglab.engine.study.batch.runner import Tally
-from orglab.engine.study.evaluate.rescore import evaluate_again, evaluators_of, roles_of
+from orglab.engine.study.batch.batch import BatchTally
+from orglab.engine.study.evaluate.rescore import evaluators_of, rescore, roles_of
 from orglab.engine.study.experiment.load import Experiment
-from orglab.engine.study.plan.cache_miss import explain_kept
+from orglab.engine.study.plan.cache_miss import explain_cached
 from orglab.providers.base import Completion, Provider, Request, TokenUsage, Unavailable
 from orglab.results.report.experiment.findings import read_findings
 from orglab.results.store.reader import Reader
@@ -99,7 +99,7 @@ def load(tmp_path: Path) -> Callable[..., Experiment]:
     return loaded
 
 
-def run(experiment: Experiment, folder: Path, model: Provider, *, cache: bool = True) -> Tally:
+def run(experiment: Experiment, folder: Path, model: Provider, *, cache: bool = True) -> BatchTally:
     """Runs an experiment on a model, with the calls kept beside the folder."""
     kept = folder.parent / "calls.sqlite" if cache else None
     return run_experiment(experiment, folder, model, kept=kept)
@@ -314,7 +314,7 @@ def _evaluate(store: Store, uses: Any, folder: Path, judge: Provider) -> None:
             "orglab.engine.run.calls.model_registry.load_plugin", lambda *_: _maker(judge)
         )
         kept = folder / "runs/calls.sqlite"
-        asyncio.run(evaluate_again(store, uses, folder=folder, kept=kept))
+        asyncio.run(rescore(store, uses, folder=folder, kept=kept))
 
 
 def _maker(judge: Provider) -> Any:
@@ -343,7 +343,7 @@ def test_explain_call_looks_at_other_studies(tmp_path: Path) -> None:
     file = tmp_path / "runs/calls.sqlite"
     with Reader(tmp_path / "runs/two") as reader:
         (row,) = reader.runs()
-        found = explain_kept(reader, row.id, "1.turn.0.0", file)
+        found = explain_cached(reader, row.id, "1.turn.0.0", file)
         assert found is not None
         assert found.other.study == "one"
         differing = {part.name: part.change for part in found.parts if not part.same}
@@ -352,6 +352,6 @@ def test_explain_call_looks_at_other_studies(tmp_path: Path) -> None:
         connection.execute("UPDATE calls SET study='../gone' WHERE study='one'")
         connection.commit()
         connection.close()
-        gone = explain_kept(reader, row.id, "1.turn.0.0", file)
+        gone = explain_cached(reader, row.id, "1.turn.0.0", file)
         assert gone is not None
         assert all(part.same for part in gone.parts)

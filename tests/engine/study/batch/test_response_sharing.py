@@ -17,8 +17,8 @@ import pytest
 from case_files import case_folder
 from studies import query, run_experiment, write_experiment
 
+from orglab.engine.study.batch.batch import Batch, BatchTally, PlannedRun
 from orglab.engine.study.batch.response_sharing import StudySharing
-from orglab.engine.study.batch.runner import Batch, Planned, Tally
 from orglab.engine.study.batch.study_folder import experiment_batch
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Completion, Request, TokenUsage, Unavailable
@@ -82,7 +82,7 @@ def load(tmp_path: Path) -> Load:
     return loaded
 
 
-def run(experiment: Experiment, folder: Path, model: Model, **more: Any) -> Tally:
+def run(experiment: Experiment, folder: Path, model: Model, **more: Any) -> BatchTally:
     """Run an experiment on a model."""
     return run_experiment(experiment, folder, ScriptedProvider(model), **more)
 
@@ -128,7 +128,7 @@ EVENTS = """SELECT r.id, e.seq, e.kind, e.body FROM events e JOIN runs r USING (
 # --- the plan of runs --------------------------------------------------------------------------
 
 
-def order(experiment: Experiment) -> list[Planned]:
+def order(experiment: Experiment) -> list[PlannedRun]:
     """The runs in their order."""
     return list(experiment_batch(experiment).planned())
 

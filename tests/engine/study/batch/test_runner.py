@@ -13,7 +13,8 @@ from studies import units
 import orglab
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
-from orglab.engine.study.batch.runner import Arm, Batch, room
+from orglab.engine.study.batch.batch import Arm, Batch
+from orglab.engine.study.batch.runner import room
 from orglab.engine.study.batch.study_folder import fresh_folder, open_study
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.study.batch.executor import run_where
-from orglab.engine.study.batch.runner import Batch
+from orglab.engine.study.batch.batch import Batch
+from orglab.engine.study.batch.executor import run_batch_on
 from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Request
@@ -80,9 +80,9 @@ ROWS = [
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
     """Two arms on four units: prompts, tables of the spec and of units, a script."""
-    home = tmp_path / "home"
+    services = tmp_path / "home"
     for folder in ("prompts", "data"):
-        (home / folder).mkdir(parents=True)
+        (services / folder).mkdir(parents=True)
     units = [{"topic": f"tea{n}", "table": f"data/t{n}.csv"} for n in range(4)]
     revise = json.dumps({"action": "revise", "reason": "again"})
     approve = json.dumps({"action": "approve", "reason": "good"})
@@ -105,8 +105,8 @@ def experiment(tmp_path: Path) -> Experiment:
         files[f"data/t{number}.csv"] = f"x\n{number}\n"
         files[f"data/tea{number}.csv"] = f"y\n{number}\n"
     for name, text in files.items():
-        (home / name).write_text(text, encoding="utf-8")
-    return load_experiment(home / "experiment.yaml")
+        (services / name).write_text(text, encoding="utf-8")
+    return load_experiment(services / "experiment.yaml")
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def run(experiment: Experiment, tmp_path: Path) -> Any:
         batch: Batch = experiment_batch(experiment, **more)
         store = open_elsewhere(tmp_path / name, experiment)
         try:
-            return await run_where(batch, store, on=on, **waits)
+            return await run_batch_on(batch, store, on=on, **waits)
         finally:
             store.close()
 

@@ -88,7 +88,7 @@ async def test_runs_of_a_worker_that_goes_are_others(
 def _tasks_of(worker: Any) -> set[asyncio.Task[Any]]:
     """Tasks that play runs on a worker."""
     clients = worker.extensions[OPERATION].values()
-    return {task for client in clients for task in client.player.playing}
+    return {task for client in clients for task in client.executor.running}
 
 
 async def test_a_stop_keeps_what_is_under_way_and_begins_nothing(

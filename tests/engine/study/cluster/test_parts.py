@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.study.cluster.client.bundle import Frozen
-from orglab.engine.study.cluster.client.limit_broker import Held, Permits
+from orglab.engine.study.cluster.client.bundle import Bundle
+from orglab.engine.study.cluster.client.limit_broker import LimitBroker, WorkerHolding
 from orglab.engine.study.cluster.client.version_check import differences
 from orglab.engine.study.cluster.errors import ClusterError, SessionGone
-from orglab.engine.study.cluster.worker.bundle_loader import Unpacked
+from orglab.engine.study.cluster.worker.bundle_loader import BundleLoader
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import Interrupted
 from orglab.providers.client.model_client import ModelClients
@@ -81,8 +81,8 @@ async def test_a_client_that_stays_away_is_gone() -> None:
 
 async def test_slots_are_those_of_all_workers() -> None:
     """A worker waits for a slot that another holds; one that goes gives back what it holds."""
-    permits = Permits(ModelClients())
-    one, other = Held(permits), Held(permits)
+    limits = LimitBroker(ModelClients())
+    one, other = WorkerHolding(limits), WorkerHolding(limits)
     await one.slot("m", 1)
     waiting = asyncio.create_task(other.slot("m", 1))
     await asyncio.sleep(0)
@@ -91,13 +91,13 @@ async def test_slots_are_those_of_all_workers() -> None:
     await waiting
     other.free("m")
     other.free("m")  # said again
-    assert permits.slots("m", 1).locked() is False
+    assert limits.slots("m", 1).locked() is False
 
 
 async def test_the_line_of_an_account_is_one_for_all_workers() -> None:
     """Places of a worker that goes are others'."""
-    permits = Permits(ModelClients(start=1))
-    one, other = Held(permits), Held(permits)
+    limits = LimitBroker(ModelClients(start=1))
+    one, other = WorkerHolding(limits), WorkerHolding(limits)
     place = await one.enter(ACCOUNT, False)
     waiting = asyncio.create_task(other.enter(ACCOUNT, False))
     await asyncio.sleep(0)
@@ -114,8 +114,8 @@ async def test_the_line_of_an_account_is_one_for_all_workers() -> None:
 
 async def test_rates_are_those_of_all_workers() -> None:
     """What one worker takes of a minute, another has not; what was not sent is given back."""
-    permits = Permits(ModelClients())
-    one, other = Held(permits), Held(permits)
+    limits = LimitBroker(ModelClients())
+    one, other = WorkerHolding(limits), WorkerHolding(limits)
     await one.reserve("m", [1, None], 10)
     waiting = asyncio.create_task(other.reserve("m", [1, None], 10))
     await asyncio.sleep(0)
@@ -132,12 +132,12 @@ def test_a_file_that_changed_is_not_sent(tmp_path: Path) -> None:
     """It is refused in words, whoever asks."""
     (tmp_path / "a.csv").write_text("x")
     with pytest.raises(ClusterError, match=r"a\.csv changed since the spec was loaded"):
-        Frozen().add(tmp_path / "a.csv", "0" * 64)
+        Bundle().add(tmp_path / "a.csv", "0" * 64)
 
 
 async def test_no_name_leads_out_of_what_was_unpacked(tmp_path: Path) -> None:
     """A worker writes into its own folder alone."""
-    unpacked = Unpacked(Session(60), tmp_path)
+    unpacked = BundleLoader(Session(60), tmp_path)
     folder = unpacked.root / "arms" / "0" / "spec"
     with pytest.raises(ClusterError, match="lies too far from its spec"):
         await unpacked.put(folder, {"../../../../stolen": "0" * 64})

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from studies import query, run_experiment, write_experiment
 
-from orglab.engine.study.batch.runner import Tally
+from orglab.engine.study.batch.batch import BatchTally
 from orglab.engine.study.experiment.load import Experiment
 from orglab.providers.base import Completion, Request, TokenUsage, Unavailable
 from orglab.providers.scripted.provider import ScriptedProvider
@@ -92,7 +92,7 @@ class Models:
         return [each for each in self.requests if each.labels.purpose == "judge"]
 
 
-def run(experiment: Experiment, folder: Path, models: Models, **more: Any) -> Tally:
+def run(experiment: Experiment, folder: Path, models: Models, **more: Any) -> BatchTally:
     """Run an experiment on models and judges."""
     return run_experiment(experiment, folder, ScriptedProvider(models), **more)
 

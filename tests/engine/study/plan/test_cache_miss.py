@@ -11,7 +11,7 @@ import pytest
 import orglab
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
-from orglab.engine.study.plan.cache_miss import Explained, explain_call
+from orglab.engine.study.plan.cache_miss import CallExplanation, explain_call
 from orglab.results.store.reader import Reader
 from orglab.results.store.store import StoreError
 
@@ -23,14 +23,14 @@ def run(team: Team, folder: Path, asked: Any, **options: Any) -> None:
     orglab.run(team, units=units, out=folder, providers=asked().providers, **options)
 
 
-def explained(folder: Path, position: str, number: int = 0) -> Explained:
+def explained(folder: Path, position: str, number: int = 0) -> CallExplanation:
     """The explanation of a call of one run."""
     with Reader(folder) as reader:
         row = list(reader.runs())[number]
         return explain_call(reader, row.id[:8], position)
 
 
-def differing(found: Explained) -> dict[str, str]:
+def differing(found: CallExplanation) -> dict[str, str]:
     """The parts that differ."""
     return {part.name: part.change for part in found.parts if not part.same}
 

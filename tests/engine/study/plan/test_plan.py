@@ -13,8 +13,8 @@ from orglab.engine.graph.bounds import calls_by_role
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import Limits, Model, Price
-from orglab.engine.study.batch.runner import Arm, Batch
-from orglab.engine.study.plan.plan import Part, Plan, plan_of
+from orglab.engine.study.batch.batch import Arm, Batch
+from orglab.engine.study.plan.plan import Plan, PlannedStudy, plan_of
 from orglab.engine.study.plan.prices import priced
 from orglab.providers.base import Completion, Request, TokenUsage
 from orglab.providers.pricing.genai_prices import DatedPrice
@@ -77,7 +77,7 @@ async def planned(folder: Path, *teams: Team, number: int = 2, share: bool = Fal
     """A plan of ``number`` units under each team, in ``folder``/runs/study."""
     arms = [Arm(name=f"arm{index}", team=team, key="") for index, team in enumerate(teams)]
     batch = Batch(arms=arms, units=units(number), share_prefix=share)
-    part = Part(name="study", batch=batch, folder=folder / "runs" / "study")
+    part = PlannedStudy(name="study", batch=batch, folder=folder / "runs" / "study")
     return await plan_of([part], runs=folder / "runs")
 
 
@@ -95,17 +95,17 @@ async def test_bounds_before_the_first_run(load: Load, tmp_path: Path) -> None:
     found = await planned(tmp_path, load())
     (arm,) = found.arms
     assert (arm.runs, arm.done, arm.begun, arm.failed, arm.to_do) == (2, 0, 0, 0, 2)
-    assert (arm.foretold.turns, arm.foretold.writing.calls) == (2, 2)
+    assert (arm.upper_bounds.turns, arm.upper_bounds.writing.calls) == (2, 2)
     worker, boss = found.models
     assert (worker.line.name, worker.line.roles, boss.line.name) == ("worker", ("writer",), "boss")
-    assert (worker.most.calls, worker.most.output) == (2, 200)
-    assert arm.foretold.prompts["editor"] >= 100  # the writer's longest reply is in it
-    read = 2 * arm.foretold.prompts["writer"]
-    assert worker.most.input == read
-    assert worker.most.usd == pytest.approx((read * 1 + 200 * 10) / 1e6)
-    assert (boss.most.output, boss.most.usd) == (None, 0.0)
-    assert arm.likely is None
-    assert found.likely_usd is None
+    assert (worker.bound.calls, worker.bound.output) == (2, 200)
+    assert arm.upper_bounds.prompts["editor"] >= 100  # the writer's longest reply is in it
+    read = 2 * arm.upper_bounds.prompts["writer"]
+    assert worker.bound.input == read
+    assert worker.bound.usd == pytest.approx((read * 1 + 200 * 10) / 1e6)
+    assert (boss.bound.output, boss.bound.usd) == (None, 0.0)
+    assert arm.estimate is None
+    assert found.estimated_usd is None
 
 
 async def test_what_is_unknown_is_unknown(load: Load, tmp_path: Path) -> None:
@@ -113,11 +113,11 @@ async def test_what_is_unknown_is_unknown(load: Load, tmp_path: Path) -> None:
     team = load({"params: {max_output_tokens: 100}, ": ""})
     found = await planned(tmp_path, team)
     worker, boss = found.models
-    assert (worker.most.output, worker.most.usd, boss.most.usd) == (None, None, 0.0)
-    assert found.most.usd is None
+    assert (worker.bound.output, worker.bound.usd, boss.bound.usd) == (None, None, 0.0)
+    assert found.bound.usd is None
     limited = replace(team.topology, limits=Limits(cost_usd=0.25))
     bounded = await planned(tmp_path, replace(team, topology=limited))
-    assert bounded.most.usd == 0.5  # two runs, each within its own limit
+    assert bounded.bound.usd == 0.5  # two runs, each within its own limit
 
 
 async def test_limits_of_a_model_bound_the_time(load: Load, tmp_path: Path) -> None:
@@ -142,16 +142,16 @@ async def test_earlier_runs_of_the_team_are_estimates(load: Load, tmp_path: Path
     found = await planned(tmp_path, dearer, number=4)
     (arm,) = found.arms
     assert (arm.done, arm.to_do) == (1, 3)
-    assert arm.likely is not None
-    assert arm.likely.runs == 2
-    assert arm.likely.calls == (2, 2.0, 0.0, 2, 2)
-    assert arm.likely.usd is not None
-    assert arm.likely.usd.mean == pytest.approx((1000 * 2 + 20 * 10) / 1e6)
+    assert arm.estimate is not None
+    assert arm.estimate.runs == 2
+    assert arm.estimate.calls == (2, 2.0, 0.0, 2, 2)
+    assert arm.estimate.usd is not None
+    assert arm.estimate.usd.mean == pytest.approx((1000 * 2 + 20 * 10) / 1e6)
     worker, _ = found.models
-    assert worker.likely is not None
-    assert (worker.likely.calls, worker.likely.input, worker.likely.output) == (3, 3000, 60)
-    assert found.likely_usd is not None
-    assert found.likely_usd[0] == pytest.approx(3 * 2200e-6)
+    assert worker.estimate is not None
+    assert (worker.estimate.calls, worker.estimate.input, worker.estimate.output) == (3, 3000, 60)
+    assert found.estimated_usd is not None
+    assert found.estimated_usd[0] == pytest.approx(3 * 2200e-6)
     assert found.studies[0].spent is not None
     assert found.studies[0].spent.paid_usd == pytest.approx(1100e-6)
 
@@ -163,7 +163,7 @@ async def test_runs_of_other_teams_tell_nothing(load: Load, tmp_path: Path) -> N
         other, units=units(1), out=tmp_path / "runs/study", providers=spoken(TokenUsage(input=9))
     )
     (arm,) = (await planned(tmp_path, load())).arms
-    assert arm.likely is None
+    assert arm.estimate is None
 
 
 async def test_judges_stand_apart(load: Load, tmp_path: Path) -> None:
@@ -173,27 +173,27 @@ async def test_judges_stand_apart(load: Load, tmp_path: Path) -> None:
     )
     found = await planned(tmp_path, team, number=1)
     (arm,) = found.arms
-    assert arm.foretold.judging.calls == 2 * 2 * 3
+    assert arm.upper_bounds.judging.calls == 2 * 2 * 3
     judges = {model.line.name: model for model in found.models if model.line.judging}
-    assert {name: model.most.calls for name, model in judges.items()} == {
+    assert {name: model.bound.calls for name, model in judges.items()} == {
         "judge strict": 6,
         "judge mild": 6,
     }
-    assert judges["judge strict"].most.output == 300
-    assert judges["judge mild"].most.output is None
-    assert (judges["judge mild"].most.input or 0) > 0
+    assert judges["judge strict"].bound.output == 300
+    assert judges["judge mild"].bound.output is None
+    assert (judges["judge mild"].bound.input or 0) > 0
     await orglab.run_async(
         team, units=units(1), out=tmp_path / "runs/study", providers=spoken(TokenUsage(input=1))
     )
     (arm,) = (await planned(tmp_path, team, number=2)).arms
-    assert arm.likely is not None
-    assert arm.likely.judging_calls is not None
-    assert arm.likely.judging_calls.mean == 4
-    assert arm.likely.calls is not None
-    assert arm.likely.calls.mean == 2
+    assert arm.estimate is not None
+    assert arm.estimate.judging_calls is not None
+    assert arm.estimate.judging_calls.mean == 4
+    assert arm.estimate.calls is not None
+    assert arm.estimate.calls.mean == 2
     unjudged = (await planned(tmp_path, load(), number=2)).arms[0]
-    assert unjudged.likely is not None
-    assert unjudged.likely.judging_calls is None  # those runs were judged otherwise
+    assert unjudged.estimate is not None
+    assert unjudged.estimate.judging_calls is None  # those runs were judged otherwise
 
 
 async def test_shared_calls_are_told_net_and_in_full(load: Load, tmp_path: Path) -> None:
@@ -203,14 +203,14 @@ async def test_shared_calls_are_told_net_and_in_full(load: Load, tmp_path: Path)
     found = await planned(tmp_path, left, right, share=True)
     assert found.studies[0].shares == (4, 3)
     assert (await planned(tmp_path, left, right)).studies[0].shares is None
-    assert [arm.most.calls for arm in found.arms] == [4, 4]
+    assert [arm.bound.calls for arm in found.arms] == [4, 4]
 
 
 async def test_several_studies_make_one_plan(load: Load, tmp_path: Path) -> None:
     """Models of the same entry are one line; the plan is plain data."""
     team = load()
     parts = [
-        Part(
+        PlannedStudy(
             name=name,
             batch=Batch(arms=[Arm.alone(team)], units=units(number)),
             folder=tmp_path / "runs" / name,
@@ -219,7 +219,7 @@ async def test_several_studies_make_one_plan(load: Load, tmp_path: Path) -> None
     ]
     found = await plan_of(parts, runs=tmp_path / "runs")
     assert [arm.to_do for arm in found.arms] == [1, 2]
-    assert [model.most.calls for model in found.models] == [3, 3]
+    assert [model.bound.calls for model in found.models] == [3, 3]
     body = found.as_json()
     assert body["to_do"]["runs"] == 3
     assert dumps(body)
@@ -234,16 +234,16 @@ async def test_roles_of_teams_within_are_told(load: Load, tmp_path: Path) -> Non
     }
     _, boss = (await planned(tmp_path, load(text))).models
     assert boss.line.roles == ("editor", "crew/a")
-    assert boss.most.calls == 2 * (1 + 3)
-    assert (boss.most.input or 0) > 0
+    assert boss.bound.calls == 2 * (1 + 3)
+    assert (boss.bound.input or 0) > 0
 
 
 async def test_a_run_that_cannot_be_imagined_is_unknown(load: Load, tmp_path: Path) -> None:
     """The reason is told, and no figure stands for what was not seen."""
     team = load({'prompt: "{{ inbox }}"': 'prompt: "{{ (topic | list)[7:][0] + inbox }}"'})
     (arm,) = (await planned(tmp_path, team)).arms
-    assert arm.foretold.issue
-    assert arm.foretold.writing.input is None
+    assert arm.upper_bounds.issue
+    assert arm.upper_bounds.writing.input is None
 
 
 def test_calls_by_role_bound_each_role(load: Load) -> None:

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from orglab.engine.spec.errors import SpecError
-from orglab.engine.study.batch.runner import Tally, run_batch
+from orglab.engine.study.batch.batch import BatchTally
+from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.sweep.load import Sweep, check_sweep, load_sweep
 from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch, sweep_folder
 from orglab.results.store.group_commit import StoreError
@@ -83,7 +84,7 @@ def names(sweep: Sweep) -> list[str]:
     return [cell.name for cell in sweep.cells]
 
 
-def run(sweep: Sweep, folder: Path) -> Tally:
+def run(sweep: Sweep, folder: Path) -> BatchTally:
     """Runs what of a sweep is not done yet."""
     store = open_sweep(folder, sweep)
     try:
