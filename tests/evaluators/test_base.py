@@ -136,7 +136,7 @@ def test_a_copy_can_be_named(run: Any, output: Any) -> None:
     assert standing_output(record, "writer") == two
 
 
-def test_a_role_without_output_is_told(run: Any) -> None:
+def test_a_role_without_output_is_reported(run: Any) -> None:
     """Nothing delivered is missing, in words."""
     words = standing_output(run(status="failed"), "writer")
     assert words == "failed: no output of 'writer' was delivered"

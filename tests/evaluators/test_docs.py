@@ -69,7 +69,7 @@ def test_no_section_tells_of_what_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(("name", "evaluator"), [("usage", Usage()), ("approvals", Approvals())])
-async def test_every_score_of_a_run_is_told(
+async def test_every_score_of_a_run_is_reported(
     name: str, evaluator: Evaluator, run: Any, context: Any
 ) -> None:
     """The names of scores in the page are those that come."""
@@ -77,7 +77,7 @@ async def test_every_score_of_a_run_is_told(
     assert [score.name for score in scores if f"`{score.name}`" not in SECTIONS[name]] == []
 
 
-def test_every_alias_of_a_measure_is_told() -> None:
+def test_every_alias_of_a_measure_is_reported() -> None:
     """The table of measures is the one in the code."""
     for measure, aliases in MEASURES.items():
         row = f"| `{measure}` | {', '.join(aliases[1:])} |".replace("|  |", "| |")

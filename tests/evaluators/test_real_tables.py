@@ -66,7 +66,7 @@ async def _checked(unit: str) -> tuple[Score, Score]:
 
 
 @pytest.mark.parametrize("unit", sorted(UNITS))
-async def test_planted_insights_are_told_apart(unit: str) -> None:
+async def test_planted_insights_are_reported_apart(unit: str) -> None:
     """Foreign columns and wrong figures are caught; sound figures hold, whatever is made of them."""
     columns, evidence = await _checked(unit)
     kind = UNITS[unit]["kind"]

@@ -11,7 +11,7 @@ import pytest
 Cli = Any
 
 
-def test_a_sound_spec_is_told_with_its_bounds(cli: Cli) -> None:
+def test_a_sound_spec_is_reported_with_its_bounds(cli: Cli) -> None:
     """``check`` says roles, links, bounds and hash, and exits 0."""
     ended = cli("check", "pair.yaml")
     assert ended.code == 0
@@ -19,7 +19,7 @@ def test_a_sound_spec_is_told_with_its_bounds(cli: Cli) -> None:
     assert "model calls" in ended.out
 
 
-def test_every_fault_is_told_at_once(cli: Cli, spec: str, tmp_path: Path) -> None:
+def test_every_fault_is_reported_at_once(cli: Cli, spec: str, tmp_path: Path) -> None:
     """``check`` tells all faults with file, line and path, and exits 2."""
     invalid = spec.replace("cap: 2", "cap: -1").replace("output: writer", "output: wrter")
     (tmp_path / "faulty.yaml").write_text(invalid + "evaluaters: []\n", encoding="utf-8")
@@ -121,7 +121,7 @@ def test_a_new_spec_needs_a_name(cli: Cli, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["pair.yaml"]
 
 
-def test_models_of_a_faulty_spec_are_told_as_faults(cli: Cli) -> None:
+def test_models_of_a_faulty_spec_are_reported_as_faults(cli: Cli) -> None:
     """Nothing is shown before the spec is known to be sound."""
     ended = cli("models", "nope.yaml")
     assert (ended.code, ended.out) == (2, "")

@@ -374,7 +374,7 @@ def test_seed_and_replicates_from_the_command_line(cli: Cli, files: Path) -> Non
     assert len(drawn) > 1
 
 
-def test_another_rubric_is_told(cli: Cli, files: Path, asked: list[Request]) -> None:
+def test_another_rubric_is_reported(cli: Cli, files: Path, asked: list[Request]) -> None:
     """Scores that were given by other words are not passed over in silence."""
     cli("run", "experiment.yaml")
     assert "changed since" not in cli("run", "experiment.yaml").out

@@ -40,7 +40,7 @@ def test_a_transcript_is_shown(cli: Cli, done: Path) -> None:
         assert "SIMULATED" in ended.out.upper()
 
 
-def test_unknown_runs_and_studies_are_told(cli: Cli, done: Path) -> None:
+def test_unknown_runs_and_studies_are_reported(cli: Cli, done: Path) -> None:
     """Neither is a traceback; exit code 2."""
     unknown = cli("show", done, "zzz")
     assert (unknown.code, unknown.out) == (2, "")

@@ -48,7 +48,7 @@ def test_providers_come_with_their_distribution(cli: Cli) -> None:
     assert body["models"] == []
 
 
-def test_a_catalogue_is_told(cli: Cli, catalogue: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_catalogue_is_reported(cli: Cli, catalogue: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where, which key, which limits, which price; the key itself never."""
     monkeypatch.setenv("PLANTED", KEY)
     ended = cli("models", catalogue)
@@ -68,7 +68,7 @@ def test_a_catalogue_is_told(cli: Cli, catalogue: str, monkeypatch: pytest.Monke
     assert KEY not in ended.out + ended.err
 
 
-def test_a_key_that_is_not_set_is_told(
+def test_a_key_that_is_not_set_is_reported(
     cli: Cli, catalogue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its variable, with what follows from it."""
@@ -102,7 +102,7 @@ def test_a_wrong_catalogue_is_a_fault(cli: Cli, tmp_path: Path) -> None:
     assert "two" in ended.err
 
 
-def test_the_judges_of_a_team_are_told(cli: Cli, tmp_path: Path, spec: str) -> None:
+def test_the_judges_of_a_team_are_reported(cli: Cli, tmp_path: Path, spec: str) -> None:
     """Beside the team's own models, by name."""
     (tmp_path / "panel.yaml").write_text(PANEL, encoding="utf-8")
     text = spec.replace("[usage,", "[judge_panel: {file: panel.yaml},")
@@ -123,7 +123,7 @@ async def test_no_key_goes_where_a_stranger_says(monkeypatch: pytest.MonkeyPatch
     assert KEY not in repr(found)
 
 
-def test_the_limit_that_was_learnt_is_told(
+def test_the_limit_that_was_learnt_is_reported(
     cli: Cli, catalogue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the studies under ``runs``, by account."""
@@ -138,7 +138,7 @@ def test_the_limit_that_was_learnt_is_told(
     assert "last known limit of the account 12 calls at once" in out
 
 
-async def test_a_provider_that_breaks_is_told_without_its_words(
+async def test_a_provider_that_breaks_is_reported_without_its_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What a plugin raises may hold anything."""

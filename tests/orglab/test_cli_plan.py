@@ -23,7 +23,7 @@ evaluators: [usage]
 """
 
 
-def test_a_plan_is_told_and_nothing_is_written(cli: Cli, tmp_path: Path) -> None:
+def test_a_plan_is_reported_and_nothing_is_written(cli: Cli, tmp_path: Path) -> None:
     """Runs, bounds, models with their prices; no study is begun."""
     ended = cli("plan", "pair.yaml", "--input", "topic=tea", "--replicates", "3")
     assert ended.code == 0
@@ -44,7 +44,7 @@ def test_after_a_run_the_plan_knows_it(cli: Cli) -> None:
     assert "Spent so far in runs/pair-" in ended.out
 
 
-def test_with_nothing_to_do_dollars_are_told_once(cli: Cli) -> None:
+def test_with_nothing_to_do_dollars_are_reported_once(cli: Cli) -> None:
     """No row stands without a name."""
     cli("run", "pair.yaml", "--input", "topic=tea")
     out = cli("plan", "pair.yaml", "--input", "topic=tea").out
@@ -53,7 +53,7 @@ def test_with_nothing_to_do_dollars_are_told_once(cli: Cli) -> None:
     assert "together" in out
 
 
-def test_names_of_variants_are_told_whole(cli: Cli, tmp_path: Path) -> None:
+def test_names_of_variants_are_reported_whole(cli: Cli, tmp_path: Path) -> None:
     """They differ in their last letters, so they are broken over lines and not cut."""
     sweep = "kind: sweep\nversion: 1\nname: wide\nbase: pair.yaml\nunits: {file: one.csv, id: id}\n"
     vary = "vary: {links.oversight.cap: [1, 2], models.worker.profile: [careful, {label: remarkably_hasty, value: lenient}]}\n"
@@ -88,6 +88,6 @@ def test_experiments_have_a_plan(cli: Cli, tmp_path: Path) -> None:
     assert "Arms share calls: of " in ended.out
 
 
-def test_faults_of_a_spec_are_told_first(cli: Cli) -> None:
+def test_faults_of_a_spec_are_reported_first(cli: Cli) -> None:
     """As by ``check``."""
     assert cli("plan", "nope.yaml").code == 2

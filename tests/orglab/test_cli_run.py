@@ -118,7 +118,7 @@ def test_a_changed_spec_has_its_own_folder(cli: Cli, tmp_path: Path) -> None:
     assert statuses(first) == ["completed"]
 
 
-def test_other_units_in_the_figures_are_told(cli: Cli) -> None:
+def test_other_units_in_the_figures_are_reported(cli: Cli) -> None:
     """Figures of runs that this command does not plan are not passed over in silence."""
     cli("run", "pair.yaml", "--input", "topic=tea", "--out", "here")
     ended = cli("run", "pair.yaml", "--input", "topic=coffee", "--out", "here")
@@ -227,7 +227,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_told_in_words(cli: Cli, tmp_path: Path, what: str) -> None:
+def test_what_is_wrong_is_reported_in_words(cli: Cli, tmp_path: Path, what: str) -> None:
     """Exit code 2, words on standard error, nothing on standard output, nothing run."""
     (tmp_path / "wrong.yaml").write_text("a: [1\n", encoding="utf-8")
     (tmp_path / "latin.csv").write_bytes("topic\ncafé\n".encode("latin-1"))
@@ -241,7 +241,7 @@ def test_what_is_wrong_is_told_in_words(cli: Cli, tmp_path: Path, what: str) -> 
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_locked_study_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_a_locked_study_is_reported(cli: Cli, tmp_path: Path) -> None:
     """While another process writes a study, running it is refused in words."""
     store = Store(tmp_path / "here")
     ended = cli("run", "pair.yaml", "--input", "topic=tea", "--out", "here")

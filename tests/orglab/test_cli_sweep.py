@@ -26,7 +26,7 @@ def sweep(folder: Path, text: str) -> None:
     (folder / "sweep.yaml").write_text(f"kind: sweep\nversion: 1\nname: s\n{text}")
 
 
-def test_arms_that_a_sweep_makes_the_same_are_told(cli: Cli, tmp_path: Path) -> None:
+def test_arms_that_a_sweep_makes_the_same_are_reported(cli: Cli, tmp_path: Path) -> None:
     """They differ by chance alone; a factor beside the treatment leaves them apart."""
     (tmp_path / "caps.yaml").write_text(EXPERIMENT)
     sweep(tmp_path, "base: caps.yaml\nvary: {links.oversight.cap: [0, 2]}\n")

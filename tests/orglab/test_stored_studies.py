@@ -24,6 +24,9 @@ pytestmark = pytest.mark.timeout(180)
 
 Cli = Callable[..., Any]
 
+NEW_ARGUMENT = ',""vocabulary"":""data/laptop_parts.yaml""'
+"""What `spec_check` of study 2 did not need when the digests were written: it knew laptops itself."""
+
 
 @pytest.fixture
 def unpack(tmp_path: Path) -> Callable[[str], Path]:
@@ -112,5 +115,7 @@ def test_a_run_of_study_2_gives_the_same_rows(cli: Cli, tmp_path: Path) -> None:
     file.write_text(text.replace(where, f"{where}, sample: 6"), encoding="utf-8")
     assert cli("run", file, "--no-cache", "--out", "out").code == 0
     assert cli("export", "out", "--to", "csv").code == 0
+    for path in (tmp_path / "out/export").glob("*.csv"):
+        path.write_text(path.read_text(encoding="utf-8").replace(NEW_ARGUMENT, ""), "utf-8")
     found = table_digests(tmp_path / "out/export", clocks=False)
     assert found == digests("golden/loop-back-authority.json")

@@ -88,7 +88,7 @@ def test_a_planted_key_is_found_nowhere(tmp_path: Path) -> None:
     assert [name for name, text in _texts(tmp_path).items() if KEY in text] == []
 
 
-def test_a_missing_key_is_told_by_its_variable(tmp_path: Path) -> None:
+def test_a_missing_key_is_reported_by_its_variable(tmp_path: Path) -> None:
     """The words name the variable; no other part of the environment is told."""
     spec = TEAM.format(provider="anthropic", url="http://127.0.0.1:9")
     (tmp_path / "a.yaml").write_text(spec.replace("PLANTED", "NOT_SET_KEY"), encoding="utf-8")

@@ -171,7 +171,7 @@ def planted(key: list[Row], reviews: list[Row]) -> Iterator[tuple[str, str, int]
             yield theme, words, told.count(words)
 
 
-def test_the_answer_key_counts_how_often_a_cause_was_told(
+def test_the_answer_key_counts_how_often_a_cause_was_reported(
     key: list[Row], reviews: list[Row]
 ) -> None:
     """Most causes can be found, each by few reviewers."""
@@ -208,7 +208,7 @@ def test_the_store_holds_every_listing_and_review(
         assert store[row["id"]]["says"]["body"] == row["body"]
 
 
-async def test_a_claim_of_the_exact_processor_is_told_from_a_close_one(
+async def test_a_claim_of_the_exact_processor_is_reported_from_a_close_one(
     laptops: dict[str, Row],
 ) -> None:
     """The tool of the Critic on this store: supported by the listing, or contradicted."""

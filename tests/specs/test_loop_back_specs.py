@@ -128,7 +128,7 @@ def test_the_manager_has_one_prompt_in_all_arms() -> None:
     assert len(prompts) == 1
 
 
-def test_the_verifier_asks_for_the_sections_that_the_writer_is_told_of() -> None:
+def test_the_verifier_asks_for_the_sections_that_the_writer_is_reported_of() -> None:
     """A section that nobody asked for could not be written."""
     normal = by_name(team("verifier-gated").topology.normal)
     checks = normal["links"]["oversight"]["trigger"]["checks"]

@@ -95,7 +95,7 @@ output: editor
     ]
 
 
-def test_a_fault_below_another_is_not_told(tmp_path: Path) -> None:
+def test_a_fault_below_another_is_not_reported(tmp_path: Path) -> None:
     """A condition on a role whose schema is faulty may be right once that is mended."""
     found = checked(
         tmp_path,
@@ -138,7 +138,7 @@ output: b
     assert [wrong for _, wrong in places(broken)] == ["a cycle without a cap: a > b > a"]
 
 
-def test_a_money_limit_over_an_endless_model_is_told_in_its_place(tmp_path: Path) -> None:
+def test_a_money_limit_over_an_endless_model_is_reported_in_its_place(tmp_path: Path) -> None:
     """At the model's name, with the cure; a limit of the roles that use it is one."""
     text = """limits: {cost_usd: 0.5}
 models: {m: {provider: simulated, price: {input: 1, output: 2}}}

@@ -263,7 +263,7 @@ def test_a_reviewed_critic_is_no_dead_end(build: Build) -> None:
     assert only(build("a > b", "b > c", "boss => c cap 2", output="b")).path == ("roles", "c")
 
 
-def test_names_that_are_nobody_are_told_with_the_nearest(build: Build) -> None:
+def test_names_that_are_nobody_are_reported_with_the_nearest(build: Build) -> None:
     """Wherever a role is named."""
     topology = build("writr > critic", "boss => critc cap 1", without=("writr", "critc"))
     topology = replace(topology, start=("critic", "bos"), output=("crtic",))
@@ -388,7 +388,7 @@ def test_all_problems_come_in_one_go(build: Build) -> None:
     }
 
 
-def test_of_a_partial_topology_only_what_is_certain_is_told(build: Build) -> None:
+def test_of_a_partial_topology_only_what_is_certain_is_reported(build: Build) -> None:
     """A missing link may be why a role is unreached; a cycle is a cycle."""
     topology = build("a > b", "b > a", "b > c cap 1", start=("c",), output="z")
     assert [problem.path for problem in problems(topology, blamed=[("links", 3)])] == [("links", 1)]

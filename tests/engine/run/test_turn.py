@@ -265,7 +265,7 @@ async def test_parallel_writes_are_read_in_declared_order(team: Make, play: Make
     assert text.index("P") < text.index("Q") < text.index("R")
 
 
-async def test_equal_calls_of_one_tick_are_told_apart(team: Make, play: Make) -> None:
+async def test_equal_calls_of_one_tick_are_reported_apart(team: Make, play: Make) -> None:
     """Replicas ask the same and get replies of their own."""
     run = await play(team({"voter": {"replicas": 3}}, [], "voter"), lambda r: r.identity)
     assert len(set(run.outcome.answer.value)) == 3

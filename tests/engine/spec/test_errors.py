@@ -49,7 +49,7 @@ def topology(path: Path, overrides: Mapping[str, Any] | None = None) -> Topology
         ("faults: {empty: often}", "", "a rate between 0 and 1 is wanted, got the text"),
     ],
 )
-def test_a_wrong_fault_is_told(tmp_path: Path, model: str, role: str, told: str) -> None:
+def test_a_wrong_fault_is_reported(tmp_path: Path, model: str, role: str, told: str) -> None:
     """With the name that was meant, or what a rate is."""
     (issue,) = orglab.check(spec(tmp_path, model, role))
     assert told in str(issue)

@@ -33,7 +33,7 @@ def test_a_sound_file_gives_a_topology_and_no_faults(load_spec: Load, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["experiment", "sweep"])
-def test_other_kinds_are_told_apart(issues: Lines, kind: str) -> None:
+def test_other_kinds_are_reported_apart(issues: Lines, kind: str) -> None:
     """The message says so in words."""
     (line,) = issues(f"kind: {kind}\nversion: 1\nbase: x\n", head="")
     assert line == f"spec.yaml:1:7 kind: this is of kind {kind}, and a topology is wanted here"
@@ -48,7 +48,7 @@ def test_other_kinds_are_told_apart(issues: Lines, kind: str) -> None:
         ("kind: topology\nversion: 2\n", "spec.yaml:2:10 version: the number 1 is wanted, got the number 2"),
     ],
 )  # fmt: skip
-def test_a_wrong_head_is_told(issues: Lines, head: str, line: str) -> None:
+def test_a_wrong_head_is_reported(issues: Lines, head: str, line: str) -> None:
     """Kind and version come first, and do not hide the rest."""
     found = issues("models: {worker: {provider: simulated}}\n" + ROLES + "nam: x\n", head=head)
     assert line in found

@@ -70,7 +70,7 @@ def test_every_tool_and_no_other_has_a_section() -> None:
     assert [one for one in settings if f"| `{one}` |" not in PAGE] == []
 
 
-def test_every_function_of_conditions_is_told() -> None:
+def test_every_function_of_conditions_is_reported() -> None:
     """The list of the page is the list of the language."""
     told = PAGE.partition("- Functions:")[2].partition("\n- **")[0]
     assert [one for one in FUNCTIONS if not re.search(rf"\b{one}\b", told)] == []

@@ -198,7 +198,7 @@ async def test_correlate_by_group(ask: Ask) -> None:
     ]
 
 
-async def test_infinite_pairs_are_left_out_and_told(ask: Ask) -> None:
+async def test_infinite_pairs_are_left_out_and_reported(ask: Ask) -> None:
     """An infinite value makes no correlation of all others."""
     found = await ask(Correlate, "x,y\n1,1\n2,inf\n3,3\n4,4\n", {"x": "x", "y": "y"})
     assert (found["r"], found["n"], found["infinite"]) == (1.0, 3, 1)

@@ -300,7 +300,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_faulty_document_is_told_in_words(panel: Any, name: str) -> None:
+def test_a_faulty_document_is_reported_in_words(panel: Any, name: str) -> None:
     """Before anybody is asked."""
     old, new, words = FAULTS[name]
     assert old in PANEL

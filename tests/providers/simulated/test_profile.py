@@ -25,7 +25,7 @@ def test_careful_is_the_default() -> None:
     assert make_profile({}).verdicts == make_profile("careful").verdicts
 
 
-def test_a_mapping_changes_single_knobs() -> None:
+def test_a_mapping_changes_single_settings() -> None:
     """What isn't named stays as in the base."""
     profile = make_profile({"base": "sloppy", "verdicts": {"approve": 0.9}, "truthful": 1})
     sloppy = make_profile("sloppy")
@@ -47,13 +47,13 @@ def test_a_mapping_changes_single_knobs() -> None:
         (3, "profile must be a name or a mapping"),
     ],
 )
-def test_a_wrong_knob_names_the_nearest(written: Any, wrong: str) -> None:
+def test_a_wrong_setting_names_the_nearest(written: Any, wrong: str) -> None:
     """The author is told what was wrong and what is allowed."""
     with pytest.raises(ValueError, match=wrong):
         make_profile(written)
 
 
-def test_every_knob_is_documented() -> None:
+def test_every_setting_is_documented() -> None:
     """The page names each field of a profile, and each profile."""
     page = PAGE.read_text(encoding="utf-8")
     for name in (*make_profile(None).__slots__, *profile_names()):

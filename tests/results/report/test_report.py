@@ -207,7 +207,9 @@ def test_a_study_without_a_run_has_no_answer(study: Path, bend: Callable[..., No
     assert titles(report) == ["UNFINISHED"]
 
 
-def test_an_analysis_changed_after_data_is_told(study: Path, add_plan: Callable[..., None]) -> None:
+def test_an_analysis_changed_after_data_is_reported(
+    study: Path, add_plan: Callable[..., None]
+) -> None:
     """At the top, and with what was changed."""
     add_plan({"analysis": {"contrasts": [["bound", "free"]], "primary": ["depth"]}}, LATER)
     report = report_of(study)
@@ -217,7 +219,7 @@ def test_an_analysis_changed_after_data_is_told(study: Path, add_plan: Callable[
     assert 'analysis.primary\n["quality"]\n["depth"]' in told
 
 
-def test_scores_beyond_the_plan_are_told(study: Path, bend: Callable[..., None]) -> None:
+def test_scores_beyond_the_plan_are_reported(study: Path, bend: Callable[..., None]) -> None:
     """Evaluators that the plan does not have."""
     bend("INSERT INTO evaluations SELECT run, 'mtld', '{}', NULL FROM runs")
     told = section(report_of(study), "deviations")
@@ -263,7 +265,7 @@ def test_without_a_declared_analysis_nothing_is_claimed(
     assert "follow-up" not in figure.svg + section(report, "effects")
 
 
-def test_a_wrong_plan_is_told_and_the_rest_stands(
+def test_a_wrong_plan_is_reported_and_the_rest_stands(
     study: Path, add_plan: Callable[..., None]
 ) -> None:
     """Effects are shown; what could not be computed is said at the top."""

@@ -92,7 +92,7 @@ def test_nothing_is_made_before_a_call_asks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["no database", "another database", "a link", "a folder"])
-def test_a_file_that_cannot_be_used_is_told_once(tmp_path: Path, broken: str) -> None:
+def test_a_file_that_cannot_be_used_is_reported_once(tmp_path: Path, broken: str) -> None:
     """A study goes on without it, and the file stays as it is."""
     file, told = tmp_path / "calls.sqlite", list[str]()
     if broken == "no database":
@@ -114,7 +114,7 @@ def test_a_file_that_cannot_be_used_is_told_once(tmp_path: Path, broken: str) ->
     assert not (tmp_path / "elsewhere.sqlite").exists()
 
 
-def test_damage_inside_is_told_and_not_used(tmp_path: Path) -> None:
+def test_damage_inside_is_reported_and_not_used(tmp_path: Path) -> None:
     """A row without its message, or with a torn text, is no answer."""
     for damage in ("DELETE FROM blobs", "UPDATE calls SET reply='{'"):
         file, told = tmp_path / f"{len(damage)}.sqlite", list[str]()

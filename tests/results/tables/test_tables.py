@@ -286,7 +286,7 @@ def told_as_real(study: Path) -> None:
     connection.close()
 
 
-def test_what_is_simulated_is_told_of_runs_that_ended(study: Path) -> None:
+def test_what_is_simulated_is_reported_of_runs_that_ended(study: Path) -> None:
     """Of others nothing is known: a killed study of simulated models is wholly simulated."""
     assert summary([study]).text().startswith("SIMULATED: no language model")
     told_as_real(study)

@@ -101,7 +101,7 @@ def test_several_versions_are_a_drift(study: Path) -> None:
     assert "\x1b" not in words
 
 
-def test_a_drift_is_told_in_summaries_and_lists(study: Path) -> None:
+def test_a_drift_is_reported_in_summaries_and_lists(study: Path) -> None:
     """At the end of a run, by ``show``, and in the summary as data."""
     found = summary([study])
     assert "DRIFT: big was served by 2 versions of it" in found.text()
@@ -138,7 +138,7 @@ def test_paid_money_needs_no_words(study: Path) -> None:
         assert unpaid(reader) == (0, 0.0, 0, 0.0)
 
 
-def test_paid_taken_and_unknown_are_told_apart(study: Path, bend: Bend) -> None:
+def test_paid_taken_and_unknown_are_reported_apart(study: Path, bend: Bend) -> None:
     """A reply costs a dollar here: two paid, one shared, one of another study, one attempt cut."""
     kept = json.dumps({"study": "other"})
     bend("UPDATE calls SET attempts=0 WHERE run IN (1, 2)")

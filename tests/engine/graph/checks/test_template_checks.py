@@ -66,7 +66,7 @@ def test_what_sees_does_not_grant_is_refused(build: Build, name: str, grant: str
     assert not list(template_problems(role(build, f"{{{{ {name} }}}}", sees=(grant,))))
 
 
-def test_a_misspelt_input_is_told_with_the_nearest_name(build: Build) -> None:
+def test_a_misspelt_input_is_reported_with_the_nearest_name(build: Build) -> None:
     """In ``system`` too."""
     problem = only(build(roles={"writer": {"system": "On {{ topik }}."}}))
     assert problem.path == ("roles", "writer", "system")
@@ -74,7 +74,7 @@ def test_a_misspelt_input_is_told_with_the_nearest_name(build: Build) -> None:
     assert problem.hint == "did you mean `topic`?"
 
 
-def test_a_name_near_nothing_is_told_to_be_declared(build: Build) -> None:
+def test_a_name_near_nothing_is_reported_to_be_declared(build: Build) -> None:
     """The cure is an input of this name."""
     assert only(role(build, "{{ zzz }}")).hint == "declare `zzz` under `inputs`"
 
@@ -101,7 +101,7 @@ def test_attributes_are_looked_at(build: Build, text: str, wrong: str, hint: str
     assert problem.hint == hint
 
 
-def test_a_broken_template_is_told_with_its_line(build: Build) -> None:
+def test_a_broken_template_is_reported_with_its_line(build: Build) -> None:
     """And how to write braces."""
     problem = only(role(build, "fine\n{{ topic"))
     assert problem.wrong.startswith("line 2 of the template:")
@@ -195,7 +195,7 @@ def test_an_input_cannot_hide_a_variable(build: Build) -> None:
 @pytest.mark.parametrize(
     "path", [("extends",), ("imputs",), ("inputs",), ("roles", "writer", "var")]
 )
-def test_names_that_faulty_parts_may_have_declared_are_not_told(
+def test_names_that_faulty_parts_may_have_declared_are_not_reported(
     build: Build, path: tuple[str, ...]
 ) -> None:
     """What is there and not granted is told all the same, unless the role itself is faulty."""
@@ -222,7 +222,7 @@ def test_a_faulty_input_hides_its_own_name_alone(build: Build) -> None:
     assert "`zzz`" in only(topology, blame=Blame([("inputs", "source", "optional")])).wrong
 
 
-def test_what_a_role_left_out_would_have_granted_is_not_told(build: Build) -> None:
+def test_what_a_role_left_out_would_have_granted_is_not_reported(build: Build) -> None:
     """`outputs` hangs on roles that may be gone, `tool` on tools."""
     topology = role(build, "{{ outputs.editor }}{{ tool.find() }}")
     blame = Blame([("roles", "editor", "prompt"), ("tools", "find")])

@@ -106,7 +106,7 @@ def test_directive_is_noticed() -> None:
         ("{% for a in b %}" * 11 + "{% endfor %}" * 11, "loops nested", 1),
     ],
 )
-def test_what_is_no_template_is_told_with_its_line(text: str, message: str, line: int) -> None:
+def test_what_is_no_template_is_reported_with_its_line(text: str, message: str, line: int) -> None:
     """Also what Jinja would load, choose by chance or mark as safe."""
     error = references(text).error
     assert error is not None

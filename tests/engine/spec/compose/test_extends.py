@@ -154,7 +154,7 @@ def test_chains_are_followed_and_texts_are_relative_to_their_file(load_spec: Loa
     assert loaded.topology.roles["writer"].prompt == "from the top"
 
 
-def test_faults_are_told_where_they_were_written(told: Told, issues: Lines) -> None:
+def test_faults_are_reported_where_they_were_written(told: Told, issues: Lines) -> None:
     """A fault of the base is located in the base, one of the extending file in it."""
     assert told("roles: {writer: {jion: any}}\n") == [
         "spec.yaml:4:18 roles.writer.jion: unknown key jion; did you mean `join`?"

@@ -73,7 +73,7 @@ def test_null_removes_and_ids_by_default_work(load_spec: Load) -> None:
         ("output", "critc", "--set output output: there is no role `critc`; did you mean `critic`?"),
     ],
 )  # fmt: skip
-def test_faults_of_overrides_are_told_as_such(
+def test_faults_of_overrides_are_reported_as_such(
     issues: Lines, path: str, value: Any, line: str
 ) -> None:
     """A path that names nothing names the nearest; a wrong value is blamed on the option."""
@@ -111,7 +111,7 @@ def test_a_catalogue_swaps_the_models(load_spec: Load, tmp_path: Path) -> None:
     assert models["worker"].model == "smollm2"
 
 
-def test_an_alias_that_the_catalogue_lacks_is_told(issues: Lines, tmp_path: Path) -> None:
+def test_an_alias_that_the_catalogue_lacks_is_reported(issues: Lines, tmp_path: Path) -> None:
     """Without `default`, every alias in use must be there; the cure says so."""
     path = catalogue(tmp_path, "wrker: {provider: simulated}\nother: {provider: simulated}\n")
     first, _ = issues(TEXT, models=path)
@@ -143,7 +143,7 @@ def test_overrides_reach_the_catalogue(load_spec: Load, tmp_path: Path) -> None:
     assert loaded.topology.models["worker"].params == {"temperature": 1}
 
 
-def test_faults_of_a_catalogue_are_told_in_it(issues: Lines, tmp_path: Path) -> None:
+def test_faults_of_a_catalogue_are_reported_in_it(issues: Lines, tmp_path: Path) -> None:
     """Its faults have its file and line; one that cannot be read is a fault of its own."""
     path = catalogue(tmp_path, "default:\n  provider: simulated\n  max_concurency: 1\n")
     assert any("local.yaml:3:3 models." in line for line in issues(TEXT, models=path))

@@ -46,7 +46,7 @@ def test_a_place_that_is_not_there_is_the_nearest_above() -> None:
     assert marks.key(()) == ("x", 1, 1)
 
 
-def test_all_duplicate_keys_are_told_in_one_go() -> None:
+def test_all_duplicate_keys_are_reported_in_one_go() -> None:
     """Each duplicate names its lines, at any depth and however often it stands."""
     lines = told("a: 1\nb: {c: 1, c: 2}\na: 2\nd: 3\na: 4\n")
     assert lines == [
@@ -209,7 +209,7 @@ def test_depth_through_aliases_is_counted() -> None:
         ("# only a remark\n", "x.yaml:1:1", "empty"),
     ],
 )
-def test_syntax_errors_have_a_place_and_a_cure(text: str, place: str, words: str) -> None:
+def test_syntax_errors_have_a_place_and_a_hint(text: str, place: str, words: str) -> None:
     """What is no YAML is told with line, column and how to mend it."""
     (line,) = told(text)
     assert line.startswith(place)

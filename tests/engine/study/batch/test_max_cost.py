@@ -319,7 +319,7 @@ async def test_an_empty_account_ends_the_study(tmp_path: Path, team: Callable[..
     assert (done.done, done.failed, len(set(provider.asked))) == (RUNS, 0, 3 * RUNS)
 
 
-async def test_a_model_that_cannot_be_asked_is_told_before_any_call(
+async def test_a_model_that_cannot_be_asked_is_reported_before_any_call(
     tmp_path: Path, team: Callable[..., Team]
 ) -> None:
     """Also one that only another arm needs: nothing is paid for a study that cannot go on."""

@@ -139,7 +139,7 @@ def test_a_third_arm_pays_for_itself_alone(
     assert not {request.identity for request in second.requests} & known
 
 
-def test_a_reply_of_another_study_is_told_apart(
+def test_a_reply_of_another_study_is_reported_apart(
     load: Callable[..., Experiment], tmp_path: Path
 ) -> None:
     """Records, scores, sums and the report say what was paid here, and where the rest comes from."""
@@ -236,7 +236,7 @@ def _team(tmp_path: Path) -> Any:
     return orglab.load(tmp_path / "alone.yaml")
 
 
-def test_the_api_keeps_calls_unless_told_otherwise(tmp_path: Path) -> None:
+def test_the_api_keeps_calls_unless_reported_otherwise(tmp_path: Path) -> None:
     """The same call in two folders is paid once; ``cache=False`` pays again."""
     team, asked = _team(tmp_path), []
     for name, cache in (("one", True), ("two", True), ("three", False)):

@@ -391,7 +391,7 @@ def test_a_stored_call_of_another_content_is_not_taken(load: Load, tmp_path: Pat
         run(load(units=1), study, Model())
 
 
-async def test_who_waits_is_told(tmp_path: Path) -> None:
+async def test_who_waits_is_reported(tmp_path: Path) -> None:
     """Of many that ask alike one makes the call; where it has none to share, the next does."""
     store = Store(tmp_path)
     sharing = StudySharing(store)

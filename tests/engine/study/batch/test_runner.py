@@ -142,7 +142,9 @@ def test_a_locked_study_is_refused(pair: Team, tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_model_that_cannot_be_made_is_told_in_its_own_words(pair: Team, tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_made_is_reported_in_its_own_words(
+    pair: Team, tmp_path: Path
+) -> None:
     """The fault of a model's entry comes as it was raised, not wrapped in a group."""
     (pair.topology.folder / "replies.jsonl").write_text("no JSON\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"replies\.jsonl, line 1"):

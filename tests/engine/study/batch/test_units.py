@@ -54,7 +54,7 @@ def test_cells_become_the_types_that_the_inputs_declare(topology: Topology, tmp_
     assert (first.id, first.extra) == ("1", {"id": "1", "note": "x"})
 
 
-def test_every_fault_is_told(topology: Topology, tmp_path: Path) -> None:
+def test_every_fault_is_reported(topology: Topology, tmp_path: Path) -> None:
     """Each with its place and the input."""
     rows: list[dict[str, Any]] = [
         {"id": "a", "count": 1},

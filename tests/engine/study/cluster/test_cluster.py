@@ -149,7 +149,7 @@ async def test_models_given_as_objects_do_not_travel(run: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["local", "local:0", "10.0.0.1:8786", ""])
-async def test_what_is_no_address_is_told(run: Any, text: str) -> None:
+async def test_what_is_no_address_is_reported(run: Any, text: str) -> None:
     """The words say what an address looks like."""
     with pytest.raises(ClusterError, match="tcp://10"):
         await run("apart", on=text)

@@ -229,7 +229,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_faulty_document_is_told_before_anything_is_measured(again: Again, name: str) -> None:
+def test_a_faulty_document_is_reported_before_anything_is_measured(again: Again, name: str) -> None:
     """File, line and words."""
     text, words = FAULTS[name]
     with pytest.raises(SpecError) as told:
@@ -237,7 +237,7 @@ def test_a_faulty_document_is_told_before_anything_is_measured(again: Again, nam
     assert words in str(told.value)
 
 
-def test_all_faults_of_a_document_are_told(again: Again) -> None:
+def test_all_faults_of_a_document_are_reported(again: Again) -> None:
     """In one go."""
     with pytest.raises(SpecError, match="wrds") as told:
         again("- wrds\n- words: {role: wirter}\n")

@@ -410,7 +410,7 @@ output: lead
 """
 
 
-def test_differences_in_a_team_within_are_told_by_name(tmp_path: Path) -> None:
+def test_differences_in_a_team_within_are_reported_by_name(tmp_path: Path) -> None:
     """Leaf by leaf, links by id, each with its class; a treatment may name them."""
     changed = INNER.replace("cap: 1", "cap: 0").replace("You write.", "You rhyme.")
     normals = []

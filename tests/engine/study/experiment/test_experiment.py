@@ -238,7 +238,7 @@ analysis:
 """
 
 
-def test_every_fault_is_told_in_one_go_in_its_place(folder: Folder) -> None:
+def test_every_fault_is_reported_in_one_go_in_its_place(folder: Folder) -> None:
     """Arms, patches, evaluators, units, contrasts, treatments, analysis: file and line of each."""
     broken = FREE.replace("to: writer", "to: writr")
     path = folder(**{"experiment.yaml": FAULTY, "broken.yaml": broken})
@@ -360,7 +360,7 @@ def test_a_fault_has_its_line(folder: Folder, name: str) -> None:
         ("rubric:", "rubric: [", "panel.yaml"),
     ],
 )
-def test_a_faulty_panel_is_told_before_anything_runs(
+def test_a_faulty_panel_is_reported_before_anything_runs(
     folder: Folder, old: str, new: str, words: str
 ) -> None:
     """At the line of the experiment that names it."""
@@ -395,7 +395,7 @@ def test_a_link_that_leads_out_is_refused(folder: Folder, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "[]", "kind: experiment", "kind: experiment\narms: {a: 3}\n"])
-def test_half_a_document_is_told_without_a_crash(folder: Folder, text: str) -> None:
+def test_half_a_document_is_reported_without_a_crash(folder: Folder, text: str) -> None:
     """Whatever is missing."""
     assert issues(folder(**{"experiment.yaml": text}))
     with pytest.raises(SpecError, match=r"experiment\.yaml"):
@@ -577,7 +577,7 @@ def test_two_files_that_do_not_differ_are_no_experiment(folder: Folder, tmp_path
         experiment_of_files(free, tmp_path / "inner/free.yaml", units=units)
 
 
-def test_the_faults_of_both_files_are_told(folder: Folder, tmp_path: Path) -> None:
+def test_the_faults_of_both_files_are_reported(folder: Folder, tmp_path: Path) -> None:
     """In one go."""
     folder(**{"one.yaml": FREE.replace("cap: 0", "cap: -1"), "two.yaml": "kind: topology\n"})
     with pytest.raises(SpecError, match=r"one\.yaml(.|\n)*two\.yaml"):

@@ -196,7 +196,7 @@ async def test_judges_stand_apart(load: Load, tmp_path: Path) -> None:
     assert unjudged.estimate.judging_calls is None  # those runs were judged otherwise
 
 
-async def test_shared_calls_are_told_net_and_in_full(load: Load, tmp_path: Path) -> None:
+async def test_shared_calls_are_reported_net_and_in_full(load: Load, tmp_path: Path) -> None:
     """Arms that begin alike make the same calls once."""
     left = load()
     right = load({'prompt: "{{ inbox }}"': 'prompt: "Edit {{ inbox }}"'}, name="right")
@@ -225,7 +225,7 @@ async def test_several_studies_make_one_plan(load: Load, tmp_path: Path) -> None
     assert dumps(body)
 
 
-async def test_roles_of_teams_within_are_told(load: Load, tmp_path: Path) -> None:
+async def test_roles_of_teams_within_are_reported(load: Load, tmp_path: Path) -> None:
     """By their paths, each with the bounds of its own."""
     within = "crew: {team: {roles: {a: {model: boss, prompt: Hi}}, output: a}}"
     text = {
@@ -238,7 +238,7 @@ async def test_roles_of_teams_within_are_told(load: Load, tmp_path: Path) -> Non
     assert (boss.bound.input or 0) > 0
 
 
-async def test_a_run_that_cannot_be_imagined_is_unknown(load: Load, tmp_path: Path) -> None:
+async def test_a_run_that_cannot_be_dry_run_is_unknown(load: Load, tmp_path: Path) -> None:
     """The reason is told, and no figure stands for what was not seen."""
     team = load({'prompt: "{{ inbox }}"': 'prompt: "{{ (topic | list)[7:][0] + inbox }}"'})
     (arm,) = (await planned(tmp_path, team)).arms

@@ -223,7 +223,7 @@ def test_an_experiment_brings_its_own_units(write: Write) -> None:
 # --- issues --------------------------------------------------------------------------------------
 
 
-def test_every_fault_is_told_in_one_go(write: Write) -> None:
+def test_every_fault_is_reported_in_one_go(write: Write) -> None:
     """Paths, levels, designs, units, evaluators, analysis: each at its place."""
     path = write("""\
 vary:
@@ -249,7 +249,7 @@ analysis: {reference: {links.oversight.cup: 1}}
     ]  # fmt: skip
 
 
-def test_values_that_no_team_takes_are_told_where_they_stand(write: Write) -> None:
+def test_values_that_no_team_takes_are_reported_where_they_stand(write: Write) -> None:
     """Once, however many variants have them."""
     path = write("""\
 vary:

@@ -164,7 +164,7 @@ async def test_a_changed_server_ends_the_study(
         ({"command": ["no-such-program-here"]}, "there is no such program"),
     ],
 )
-def test_wrong_settings_are_told_in_words(
+def test_wrong_settings_are_reported_in_words(
     tmp_path: Path, settings: dict[str, Any], words: str
 ) -> None:
     """Before anything is run."""
@@ -224,7 +224,9 @@ def test_without_trust_nothing_is_started(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_names_that_lead_nowhere_or_clash_are_told_at_their_place(url: str, tmp_path: Path) -> None:
+def test_names_that_lead_nowhere_or_clash_are_reported_at_their_place(
+    url: str, tmp_path: Path
+) -> None:
     """A tool that the server has not, one that two entries would give, a template over it."""
     text = TEAM.format(where=f"url: '{url}'").replace("tools: [sums]", "tools: [sums, sums_ad]")
     text = text.replace("tools: {sums:", "tools: {sums_fail: {use: mcp, with: {url: ''}}, sums:")

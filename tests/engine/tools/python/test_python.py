@@ -159,7 +159,7 @@ def test_a_signature_is_a_small_closed_schema(folder: Path) -> None:
         ("linked:f", "outside the spec's folder"),
     ],
 )
-def test_what_cannot_be_a_tool_is_told(folder: Path, function: str, words: str) -> None:
+def test_what_cannot_be_a_tool_is_reported(folder: Path, function: str, words: str) -> None:
     """In words, when the spec is loaded."""
     (folder / "broken.py").write_text("1 / 0", "utf-8")
     outside = folder.parent / "outside.py"

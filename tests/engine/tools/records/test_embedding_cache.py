@@ -136,7 +136,7 @@ async def test_every_text_is_embedded_once_a_study(file: Path, tmp_path: Path) -
     assert _names(tmp_path) == ["records.jsonl", "study"]
 
 
-async def test_a_model_is_told_who_compares(file: Path) -> None:
+async def test_a_model_is_reported_who_compares(file: Path) -> None:
     """The embedder is part of the tool's description, and so of a call's identity."""
     tools = [
         SearchRecords(file=file, text="body", by="meaning", embed={**EMBED, "model": name})
@@ -147,7 +147,7 @@ async def test_a_model_is_told_who_compares(file: Path) -> None:
     assert "meanings" in SearchRecords(file=file, text="body").description
 
 
-async def test_an_embedder_that_fails_is_told_to_the_model(file: Path) -> None:
+async def test_an_embedder_that_fails_is_reported_to_the_model(file: Path) -> None:
     """A failure is an error of the tool and is not kept; the next call asks again."""
     tool = SearchRecords(file=file, text="body", by="meaning", embed=EMBED)
     embedder(tool).fault = Unavailable("out of reach")
@@ -181,7 +181,7 @@ def test_vectors_without_a_direction_are_refused(vector: list[float]) -> None:
         ({"by": "sense"}, "one of words, meaning"),
     ],
 )
-def test_wrong_settings_are_told(file: Path, settings: Mapping[str, JSON], words: str) -> None:
+def test_wrong_settings_are_reported(file: Path, settings: Mapping[str, JSON], words: str) -> None:
     """Before anything runs, in words."""
     given = {"file": str(file), "text": "body", **settings}
     with pytest.raises(ValueError, match=words):

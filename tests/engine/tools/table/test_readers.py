@@ -43,7 +43,7 @@ async def test_latin_1_is_refused_with_its_line_or_read_as_declared(ask: Ask) ->
     assert (await ask(Head, file, encoding="latin-1"))["rows"][0] == ["Zoë", 2.0]
 
 
-async def test_utf_16_is_refused_with_the_cure_or_read_as_declared(ask: Ask) -> None:
+async def test_utf_16_is_refused_with_the_hint_or_read_as_declared(ask: Ask) -> None:
     """Case 42: its mark tells the encoding."""
     file = case_folder("42-data-encodings") / "utf16.csv"
     with pytest.raises(ToolError, match="set `encoding: utf-16`"):

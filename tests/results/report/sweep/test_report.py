@@ -165,7 +165,7 @@ def test_the_report_as_data_has_everything(tmp_path: Path) -> None:
     assert dumps(found)
 
 
-def test_changes_of_the_plan_are_told(tmp_path: Path) -> None:
+def test_changes_of_the_plan_are_reported(tmp_path: Path) -> None:
     """More units are growth; another outcome after there were data is a banner."""
     place = study(tmp_path / "study", plan())
     with_more = Store(place)
