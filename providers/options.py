@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from orglab.providers.base import JSON
 
-__all__ = ["known_options", "suggestion"]
+__all__ = ["choice_option", "flag_option", "known_options", "suggestion"]
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -36,3 +36,30 @@ def known_options(given: Mapping[str, JSON], known: Iterable[str], what: str) ->
                 f"{what}: {name!r} is not known{suggestion(str(name), names)} Allowed: {allowed}"
             )
     return {name: value for name, value in kept.items() if value is not None}
+
+
+def flag_option(options: Mapping[str, JSON], name: str, provider: str) -> bool:
+    """Return a boolean option; false where it is not given.
+
+    Raises:
+        ValueError: It is no boolean.
+    """
+    value = options.get(name, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} of provider {provider} must be true or false, not {value!r}")
+    return value
+
+
+def choice_option(
+    options: Mapping[str, JSON], name: str, provider: str, known: Iterable[str]
+) -> str | None:
+    """Return an option that takes one of the ``known`` values; None where it is not given.
+
+    Raises:
+        ValueError: It is another value.
+    """
+    value = options.get(name)
+    if value is not None and value not in list(known):
+        allowed = ", ".join(known)
+        raise ValueError(f"{name} of provider {provider} must be one of {allowed}, not {value!r}")
+    return value

@@ -8,12 +8,12 @@ of a tool, whose input schema may be any.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["EnforcedSchema", "answer_schema", "enforced_schema", "is_wrapped"]
 
@@ -63,7 +63,7 @@ def _part(schema: JSON, loose: set[str]) -> dict[str, Any]:
         _close(schema, kept)
     loose.update(left)
     if left:
-        words = ", ".join(f"{key}: {_json_text(value)}" for key, value in left.items())
+        words = ", ".join(f"{key}: {spaced(value)}" for key, value in left.items())
         kept["description"] = f"{kept.get('description', '')} ({words})".strip()
     return kept
 
@@ -119,10 +119,6 @@ def _close(schema: Mapping[str, JSON], kept: dict[str, Any]) -> None:
         raise _OpenError
     kept["additionalProperties"] = False
     kept.setdefault("properties", {})
-
-
-def _json_text(value: JSON) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def is_wrapped(schema: Mapping[str, JSON]) -> bool:

@@ -10,7 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, cast, get_args
 
 from orglab.providers.anthropic.capabilities import CallAdjustments, Refusal, capabilities_of, learn
 from orglab.providers.anthropic.messages import MessageBlock, safe_id
@@ -21,8 +21,7 @@ from orglab.providers.anthropic.request import (
     RequestBuilder,
     schema_digest,
 )
-from orglab.providers.anthropic.response import completion_of
-from orglab.providers.anthropic.stream import StreamedReply
+from orglab.providers.anthropic.response import StreamedReply, completion_of
 from orglab.providers.base import (
     JSON,
     Completion,
@@ -34,7 +33,7 @@ from orglab.providers.base import (
 from orglab.providers.hosted.account import Account, open_account
 from orglab.providers.hosted.errors import ServerMessage
 from orglab.providers.hosted.health import server_health
-from orglab.providers.options import known_options
+from orglab.providers.options import choice_option, flag_option, known_options
 
 if TYPE_CHECKING:  # the SDK is optional, and slow to import
     from orglab.providers.anthropic.transport import Sender
@@ -108,15 +107,10 @@ class AnthropicProvider(Provider):
             raise ValueError(
                 "a model of provider anthropic needs `model`, such as claude-haiku-4-5"
             )
-        cache, structure = options.get("cache", False), options.get("structure")
-        if not isinstance(cache, bool):
-            raise ValueError(f"cache of provider anthropic must be true or false, not {cache!r}")
-        if structure not in (None, *get_args(StructureOption)):
-            raise ValueError(
-                f"structure of provider anthropic must be format or tool, not {structure!r}"
-            )
+        cache = flag_option(options, "cache", "anthropic")
+        structure = choice_option(options, "structure", "anthropic", get_args(StructureOption))
         account = open_account(options, own_url=OWN_URL, own_variable=KEY_VARIABLE)
-        return cls(model, account, cache=cache, structure=structure)
+        return cls(model, account, cache=cache, structure=cast("StructureOption | None", structure))
 
     def account(self) -> str:
         """Return the server and the variable that holds the key."""

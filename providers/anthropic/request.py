@@ -7,7 +7,6 @@ the author writes no ``max_output_tokens`` it is the most that the model can wri
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from orglab.providers.anthropic.capabilities import SAMPLING, CallAdjustments, M
 from orglab.providers.anthropic.messages import MessageBlock, conversation, safe_names
 from orglab.providers.anthropic.output_schema import answer_schema, enforced_schema, is_wrapped
 from orglab.providers.base import JSON, BadRequest, Message, Request
+from orglab.providers.structured_output.strict_json import canonical
 
 __all__ = [
     "OWN_URL",
@@ -71,8 +71,7 @@ def schema_digest(schema: Mapping[str, JSON] | None) -> str:
     """Return a schema's name in what is remembered of it."""
     if schema is None:
         return ""
-    text = json.dumps(schema, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return hashlib.sha256(canonical(schema).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @dataclass(kw_only=True, slots=True)

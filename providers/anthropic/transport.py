@@ -16,12 +16,11 @@ import anthropic
 import httpx2
 
 from orglab.providers.anthropic.request import OWN_URL, PreparedRequest
-from orglab.providers.anthropic.stream import StreamedReply
+from orglab.providers.anthropic.response import StreamedReply
 from orglab.providers.base import BadRequest, ProviderError, QuotaExhausted, Unavailable
 from orglab.providers.hosted.account import Account
-from orglab.providers.hosted.client_pool import ClientPool
 from orglab.providers.hosted.errors import ServerMessage, body_error, sdk_error, sdk_message
-from orglab.providers.hosted.http import open_http
+from orglab.providers.hosted.http import ClientPool, open_sdk_client
 
 __all__ = ["Refused", "Sender"]
 
@@ -123,18 +122,13 @@ class Sender:
 
 
 def _client(account: Account) -> anthropic.AsyncAnthropic:
-    """Return a client without retries and deadlines, which are the caller's."""
-    http = open_http(account.base_url, anthropic.DefaultAsyncHttpxClient)
-    client = anthropic.AsyncAnthropic(
-        api_key=account.sent_key,
-        base_url=account.base_url,
-        max_retries=0,
-        timeout=http.timeout,
+    client: anthropic.AsyncAnthropic = open_sdk_client(
+        anthropic.AsyncAnthropic,
+        account,
+        own_url=OWN_URL,
+        http_kind=anthropic.DefaultAsyncHttpxClient,
         open_telemetry=False,
-        http_client=http,
     )
-    if account.base_url != OWN_URL:
-        client._custom_headers = {}  # noqa: SLF001 - of the environment, for Anthropic alone
     return client
 
 

@@ -1,24 +1,32 @@
 """``human``: a person plays a role at the terminal, with the turn's schema as a form.
 
-For pilots, and for studies of human oversight. One person is asked at a time, whoever else's turn
-it is; the time they think is the call's service, what the others wait for them is waiting.
+For pilots, and for studies of human oversight. One person is asked at a time; the time they take is
+the call's service time, the time others wait for them is waiting time.
 """
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from orglab.providers.base import JSON, Completion, Provider, Request, ToolCall, ToolDefinition
+from orglab.providers.base import (
+    JSON,
+    Completion,
+    Labels,
+    Message,
+    Provider,
+    Request,
+    ToolCall,
+    ToolDefinition,
+)
 from orglab.providers.human.form import SchemaForm, ToolRequest
-from orglab.providers.human.page import heading, page, questions
 from orglab.providers.human.terminal import TERMINAL, Terminal
+from orglab.providers.structured_output.strict_json import spaced
 from orglab.providers.terminal_safety import visible
 
-__all__ = ["HumanProvider"]
+__all__ = ["HumanProvider", "heading", "page", "questions"]
 
 PERSON = "person"
 """What records call who answered, where the spec gives no `model`."""
@@ -90,7 +98,7 @@ class HumanProvider(Provider):
             return Completion(text=text)
         self._terminal.say(questions(request))
         value = await form.value(request.schema)
-        return Completion(text=json.dumps(value, ensure_ascii=False, allow_nan=False), native=True)
+        return Completion(text=spaced(value), native=True)
 
     async def _call(
         self, form: SchemaForm, request: Request, tool: ToolDefinition
@@ -102,5 +110,62 @@ class HumanProvider(Provider):
         except ToolRequest as wish:
             return await self._call(form, request, wish.tool)
         number = f"{request.labels.visit}-{request.labels.call}"
-        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
-        return ToolCall(id=f"person-{number}", name=tool.name, arguments=text)
+        return ToolCall(id=f"person-{number}", name=tool.name, arguments=spaced(arguments))
+
+
+_RULE = "─" * 72
+
+
+def page(request: Request, *, whole: bool) -> str:
+    """Return the conversation so far; else what came after the person's last words, results of tools say.
+
+    Everything that would steer the terminal is written out.
+    """
+    messages = list(request.messages)
+    if not whole:
+        spoken = [i for i, each in enumerate(messages) if each.role == "assistant"]
+        messages = messages[spoken[-1] + 1 :] if spoken else messages
+    parts = [_page_message(each) for each in messages]
+    title = [_RULE, visible(_page_title(request.labels)), _RULE] if whole else []
+    return "\n" + "\n".join([*title, *parts])
+
+
+def _page_title(labels: Labels) -> str:
+    words = f"{labels.copy or 'you'}, turn {labels.visit}"
+    if labels.reviewed is not None:
+        words += f", reviewing {labels.reviewed}"
+    if labels.unit:
+        words += f" · unit {labels.unit}, replicate {labels.replicate + 1}"
+    return words
+
+
+def _page_message(message: Message) -> str:
+    names = {"assistant": "you said", "user": "you are asked", "tool": "the tool answers"}
+    lines = [f"[{names.get(message.role, message.role)}]"]
+    if message.content:
+        lines.append(visible(message.content))
+    lines += [
+        f"called {visible(call.name)} {visible(call.arguments)}" for call in message.tool_calls
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def heading(request: Request, tools: Sequence[ToolDefinition]) -> str:
+    """Return how to answer."""
+    lines = [_RULE]
+    if tools:
+        names = ", ".join(tool.name for tool in tools)
+        lines.append(f"Tools: {names}. /tool NAME calls one, in place of an answer.")
+    elif request.tools:
+        lines.append("No tool may be called now.")
+    lines.append(
+        "/show shows all again. Ctrl-D or Ctrl-C stops the study; the same command goes on."
+    )
+    return "\n".join(lines)
+
+
+def questions(request: Request) -> str:
+    """Return what a form is about."""
+    if request.labels.purpose == "review":
+        return f"Your verdict on the output of {visible(request.labels.reviewed or '')}:"
+    return "Your answer, field by field:"

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from orglab.providers.base import JSON, Completion, Provider, ProviderError, Request, Unavailable
 from orglab.providers.hosted.account import Account, open_account
-from orglab.providers.hosted.client_pool import ClientPool
 from orglab.providers.hosted.errors import ServerMessage, sdk_error, sdk_message
 from orglab.providers.hosted.health import server_health
-from orglab.providers.hosted.http import open_http
+from orglab.providers.hosted.http import ClientPool, open_sdk_client
 from orglab.providers.openai.capabilities import ChatCapabilities, SchemaMode, ToolMode, learn
 from orglab.providers.openai.request import (
     PARAMETERS,
@@ -29,7 +28,7 @@ from orglab.providers.openai.request import (
 )
 from orglab.providers.openai.response import completion_of, read_json, refusal_of
 from orglab.providers.openai.stream import join_stream
-from orglab.providers.options import known_options
+from orglab.providers.options import choice_option, flag_option, known_options
 from orglab.providers.structured_output.tool_call_emulation import read_action
 
 if TYPE_CHECKING:  # the SDK is optional, and slow to import
@@ -94,9 +93,7 @@ class OpenAIProvider(Provider):
         options = known_options(options, _OPTIONS, "model of provider openai")
         if not model:
             raise ValueError("a model of provider openai needs `model`, the name the server knows")
-        stream = options.get("stream", False)
-        if not isinstance(stream, bool):
-            raise ValueError(f"stream of provider openai must be true or false, not {stream!r}")
+        stream = flag_option(options, "stream", "openai")
         account = open_account(options, own_url=OWN_URL, own_variable=OWN_VARIABLE)
         return cls(account, _capabilities_of(account, model, options), stream=stream)
 
@@ -217,27 +214,23 @@ class OpenAIProvider(Provider):
 
 
 def _client(account: Account) -> AsyncOpenAI:
-    """Return a client without retries and deadlines, which are the caller's, that goes nowhere else."""
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-    http = open_http(account.base_url, DefaultAsyncHttpxClient)
-    client = AsyncOpenAI(
-        api_key=account.sent_key,
-        admin_api_key="",  # else read from the environment, as the next ones are
-        base_url=account.base_url,
-        max_retries=0,
-        timeout=http.timeout,
-        http_client=http,
+    # An empty `admin_api_key` keeps the SDK from reading one from the environment.
+    client: AsyncOpenAI = open_sdk_client(
+        *(AsyncOpenAI, account),
+        own_url=OWN_URL,
+        http_kind=DefaultAsyncHttpxClient,
+        admin_api_key="",
     )
     if account.base_url != OWN_URL:
         client.organization = client.project = None
-        client._custom_headers = {}  # noqa: SLF001 - OPENAI_CUSTOM_HEADERS are for OpenAI alone
     return client
 
 
 def _capabilities_of(account: Account, model: str, options: Mapping[str, JSON]) -> ChatCapabilities:
-    structure = _choice_option("structure", options, _STRUCTURES, "json_schema")
-    tools = _choice_option("tool_calls", options, _TOOL_CALLS, "native")
+    structure = choice_option(options, "structure", "openai", _STRUCTURES) or "json_schema"
+    tools = choice_option(options, "tool_calls", "openai", _TOOL_CALLS) or "native"
     key = (account.base_url, model, structure, tools)
     if key not in _CAPABILITIES:
         vendor = account.base_url == OWN_URL
@@ -248,14 +241,3 @@ def _capabilities_of(account: Account, model: str, options: Mapping[str, JSON]) 
             tools=_TOOL_CALLS[tools],
         )
     return _CAPABILITIES[key]
-
-
-def _choice_option(
-    name: str, options: Mapping[str, JSON], known: Mapping[str, object], default: str
-) -> str:
-    value = options.get(name, default)
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(
-            f"{name} of provider openai must be one of {', '.join(known)}, not {value!r}"
-        )
-    return value

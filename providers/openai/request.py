@@ -9,11 +9,18 @@ from typing import Final
 
 from orglab.providers.base import JSON, BadRequest, Message, Request, ToolCall, ToolDefinition
 from orglab.providers.openai.capabilities import ChatCapabilities, SchemaMode
-from orglab.providers.openai.strict_schema import strict_allows
 from orglab.providers.structured_output.strict_json import spaced
 from orglab.providers.structured_output.tool_call_emulation import with_actions
 
-__all__ = ["OURS", "PARAMETERS", "adapted_request", "is_enforced", "request_body", "request_notes"]
+__all__ = [
+    "OURS",
+    "PARAMETERS",
+    "adapted_request",
+    "is_enforced",
+    "request_body",
+    "request_notes",
+    "strict_allows",
+]
 
 PARAMETERS: Final = frozenset(
     (
@@ -241,3 +248,58 @@ def _arguments(written: str) -> str:
     except (ValueError, RecursionError):
         value = None
     return written if isinstance(value, dict) else spaced({"unreadable": written})
+
+
+_STRICT_KEYWORDS: Final = frozenset(
+    (
+        "$defs",
+        "$ref",
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "description",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "format",
+        "items",
+        "maxItems",
+        "maxLength",
+        "maximum",
+        "minItems",
+        "minLength",
+        "minimum",
+        "multipleOf",
+        "pattern",
+        "properties",
+        "required",
+        "title",
+        "type",
+    )
+)
+
+
+def strict_allows(schema: Mapping[str, JSON]) -> bool:
+    """Return whether ``schema`` is of the strict kind: closed objects, every field required, no logic.
+
+    The outermost value must be an object that is no choice. A server may refuse still more.
+    """
+    return schema.get("type") == "object" and "anyOf" not in schema and _is_strict(schema)
+
+
+def _is_strict(schema: JSON) -> bool:
+    if not isinstance(schema, Mapping) or not schema.keys() <= _STRICT_KEYWORDS:
+        return False
+    properties = schema.get("properties", {})
+    if "object" in _schema_types(schema) or properties:
+        closed = schema.get("additionalProperties") is False
+        if not closed or set(schema.get("required", ())) != set(properties):
+            return False
+    inner = [*properties.values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ())]
+    inner += [schema["items"]] if "items" in schema else []
+    return all(_is_strict(each) for each in inner)
+
+
+def _schema_types(schema: Mapping[str, JSON]) -> tuple[str, ...]:
+    written = schema.get("type", ())
+    return (written,) if isinstance(written, str) else tuple(written)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from case_files import case_folder
 
-from orglab.providers.anthropic.stream import StreamedReply
+from orglab.providers.anthropic.response import StreamedReply
 from orglab.providers.base import ContextOverflow, RateLimited
 from orglab.providers.pricing.pricing import cost
 from orglab.providers.structured_output.parse import read_reply

@@ -107,7 +107,7 @@ async def test_wrong_parameters_are_refused_unsent(wire: Any, params: Any, words
     ("options", "words"),
     [
         ({"cache": "yes"}, "cache of provider anthropic must be true or false"),
-        ({"structure": "xml"}, "must be format or tool"),
+        ({"structure": "xml"}, "must be one of format, tool"),
         ({"basé": 1}, "is not known"),
         ({}, "ANTHROPIC_API_KEY is not set"),
     ],

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from orglab.providers.hosted.client_pool import CALLS_A_CLIENT, ClientPool
+from orglab.providers.hosted.http import CALLS_A_CLIENT, ClientPool
 
 
 def test_as_many_clients_as_are_needed() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orglab.providers.openai.strict_schema import strict_allows
+from orglab.providers.openai.request import strict_allows
 
 
 def closed(**properties: Any) -> dict[str, Any]:
