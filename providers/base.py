@@ -3,15 +3,15 @@
 A provider is one class with one required method, ``complete``. Tools that models call share this
 module, so that the author of a plugin imports this and nothing else of orglab.
 
-Faults::
+Errors::
 
     ProviderError                 a call that gave no answer
     ├── ContextOverflow           prompt and reply do not fit the window; never sent unchanged again
     ├── BadRequest                the server refuses the request as it stands
     ├── AuthenticationFailed      the key is missing or wrong
     ├── QuotaExhausted            waiting does not help
-    ├── RateLimited               wait, then ask again
-    ├── Unavailable               the server is at fault or out of reach; ask again later
+    ├── RateLimited               retry after a wait
+    ├── Unavailable               the server fails or is out of reach; retry later
     └── NoScriptedReply           the script has no line left for this call
     ToolError                     a tool's refusal in words that a model can act on
 """
@@ -56,7 +56,7 @@ StopReason: TypeAlias = Literal["stop", "length", "tool_calls", "refusal"]
 
 
 class ProviderError(Exception):
-    """Raised when a call gave no answer. ``kind`` is the fault's name in records.
+    """Raised when a call gave no answer. ``kind`` is the error's name in records.
 
     Attributes:
         attempts: Requests sent.
@@ -126,7 +126,7 @@ class RateLimited(ProviderError):
 
 
 class Unavailable(ProviderError):
-    """Raised when the server is at fault, stalls or is out of reach.
+    """Raised when the server fails, stalls or is out of reach.
 
     Attributes:
         retry_after: Seconds the server names, or None.
@@ -392,7 +392,7 @@ class Provider(ABC):
     async def reachable(self, model: str) -> str:  # noqa: ARG002 - most have nothing to reach
         """Return whether the model could be asked, in words, for ``orglab models --check``.
 
-        It costs nothing, takes some seconds at most, and raises nothing: a fault is words too.
+        It costs nothing, takes some seconds at most, and raises nothing: an error is text too.
 
         Args:
             model: The model's name.

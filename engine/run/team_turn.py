@@ -108,7 +108,7 @@ def _is_text(schema: Mapping[str, JSON]) -> bool:
 def _must_fit(declared: InputField, value: JSON) -> None:
     if value is None and declared.optional:
         return
-    faults = checker_for(declared.schema).faults(value, 1)
+    faults = checker_for(declared.schema).errors(value, 1)
     if faults:
         raise TurnFailed("with", f"`{declared.name}` of the team: {'; '.join(faults)}")
 

@@ -50,10 +50,10 @@ class MatchesSchema(OutputEvaluator):
 
 
 def _faults(checker: SchemaChecker, value: JSON) -> tuple[str, ...]:
-    faults = checker.faults(value, _SHOWN)
+    faults = checker.errors(value, _SHOWN)
     if not faults or not isinstance(value, str):
         return faults
     try:
-        return checker.faults(loads(value), _SHOWN)
+        return checker.errors(loads(value), _SHOWN)
     except JSONError as fault:
         return (*faults, f"and the text is no JSON: {fault}")

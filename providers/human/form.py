@@ -279,8 +279,8 @@ class SchemaForm:
             path.touch()
             try:
                 process = await asyncio.create_subprocess_exec(*command, str(path))
-            except OSError as fault:
-                self._terminal.say(f"{command[0]} cannot be started: {fault.strerror}.")
+            except OSError as error:
+                self._terminal.say(f"{command[0]} cannot be started: {error.strerror}.")
                 return await self._lines(required=required)
             await process.wait()
             return path.read_text(encoding="utf-8", errors="replace").strip("\n")

@@ -51,9 +51,9 @@ def read_json(text: str, account: Account) -> dict[str, JSON]:
         raise BadRequest(f"{account.host} answered with a page: is the base_url whole, with /v1?")
     try:
         data = json.loads(text)
-    except (ValueError, RecursionError) as fault:
+    except (ValueError, RecursionError) as error:
         words = f"{account.host} sent a reply that is no whole JSON ({len(text)} characters)"
-        raise Unavailable(words, cut=True) from fault
+        raise Unavailable(words, cut=True) from error
     if not isinstance(data, dict):
         raise Unavailable(f"{account.host} sent a reply that is no JSON object", cut=True)
     return data
@@ -71,9 +71,9 @@ def completion_of(data: Mapping[str, JSON], request: Request, account: Account) 
         ProviderError: It holds an error, or no choice.
     """
     choice = _first(data.get("choices"))
-    fault = data.get("error") or choice.get("error")
-    if fault or not choice:
-        raise _reported_error(data, fault, account)
+    reported = data.get("error") or choice.get("error")
+    if reported or not choice:
+        raise _reported_error(data, reported, account)
     message = _as_map(choice.get("message"))
     usage = usage_of(data.get("usage"))
     refusal = message.get("refusal")
@@ -131,11 +131,11 @@ def usage_of(data: JSON) -> TokenUsage:
     )
 
 
-def _reported_error(data: Mapping[str, JSON], fault: JSON, account: Account) -> ProviderError:
+def _reported_error(data: Mapping[str, JSON], reported: JSON, account: Account) -> ProviderError:
     counted = data.get("usage") is not None
     error: ProviderError
-    if fault:
-        error = body_error({"error": fault}, account=account, cut=not counted)
+    if reported:
+        error = body_error({"error": reported}, account=account, cut=not counted)
     else:
         error = Unavailable(f"{account.host} sent a reply without a choice", cut=not counted)
     error.usage = usage_of(data["usage"]) if counted else None

@@ -38,8 +38,8 @@ def _parse_piece(data: str, account: Account) -> Mapping[str, JSON]:
     data = account.hide(data) if account.key and account.key in data else data
     try:
         piece = json.loads(data)
-    except (ValueError, RecursionError) as fault:
-        raise Unavailable(f"{account.host} sent a piece that is no JSON", cut=True) from fault
+    except (ValueError, RecursionError) as error:
+        raise Unavailable(f"{account.host} sent a piece that is no JSON", cut=True) from error
     return piece if isinstance(piece, dict) else {}
 
 

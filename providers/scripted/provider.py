@@ -81,8 +81,8 @@ class ScriptedProvider(Provider):
         path = Path(str(given["file"]))
         try:
             read = [parse_line(value, f"{path.name}, line {n}") for n, value in read_jsonl(path)]
-        except OSError as fault:
-            raise ValueError(f"the script {path.name} cannot be read: {fault.strerror}") from None
+        except OSError as error:
+            raise ValueError(f"the script {path.name} cannot be read: {error.strerror}") from None
         return cls(_Lines(read))
 
     async def complete(self, request: Request) -> Completion:
@@ -90,7 +90,7 @@ class ScriptedProvider(Provider):
 
         Raises:
             NoScriptedReply: It holds none.
-            ProviderError: The fault that it plants for this call.
+            ProviderError: The error that it plants for this call.
         """
         reply = self._function(request)
         if inspect.isawaitable(reply):

@@ -28,8 +28,8 @@ from orglab.providers.structured_output.strict_json import spaced
 __all__ = ["ScriptLine", "parse_line"]
 
 _ERRORS: dict[str, type[ProviderError]] = {
-    fault.kind: fault
-    for fault in (
+    error.kind: error
+    for error in (
         AuthenticationFailed,
         BadRequest,
         ContextOverflow,
@@ -57,7 +57,7 @@ class ScriptLine:
         reasoning: Reasoning that comes apart from the text.
         stop: Why the model stopped.
         usage: ``(input, output)`` tokens; None: counted roughly.
-        error: The fault that is planted here, or None.
+        error: The injected error, or None.
     """
 
     place: str
@@ -79,7 +79,7 @@ class ScriptLine:
         """Return the line as a reply to ``request``.
 
         Raises:
-            ProviderError: The line plants a fault.
+            ProviderError: The line injects an error.
         """
         if self.error is not None:
             raise _ERRORS[self.error[0]](self.error[1])
@@ -194,6 +194,6 @@ def _error(value: JSON, place: str) -> tuple[str, str] | None:
     if kind not in _ERRORS:
         allowed = ", ".join(sorted(_ERRORS))
         raise ValueError(
-            f"{place}: no such fault {kind!r}{suggestion(kind, _ERRORS)} Kinds: {allowed}"
+            f"{place}: unknown error kind {kind!r}{suggestion(kind, _ERRORS)} Kinds: {allowed}"
         )
     return kind, str(given.get("message", "planted by the script"))

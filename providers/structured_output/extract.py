@@ -46,7 +46,7 @@ class FoundValue:
         start: Where it begins.
         end: Where it ends.
         value: Its value; None where it could not be read.
-        fault: Why it could not be read; None where it could.
+        error: Why it could not be read; None where it could.
         repaired: It was read only by the relaxed grammar.
         fenced: It stands in a code fence.
         closed: The model closed it itself.
@@ -57,7 +57,7 @@ class FoundValue:
     start: int
     end: int
     value: JSON = None
-    fault: JSONError | None = None
+    error: JSONError | None = None
     repaired: bool = False
     fenced: bool = False
     closed: bool = True
@@ -105,7 +105,7 @@ def _next_bracket(text: str, at: int) -> int:
 
 
 def _invented(found: FoundValue) -> FoundValue:
-    return FoundValue(start=found.start, end=found.end, value=found.value, fault=found.fault,
+    return FoundValue(start=found.start, end=found.end, value=found.value, error=found.error,
                  fenced=found.fenced, closed=found.closed, invented=True)  # fmt: skip
 
 
@@ -139,8 +139,8 @@ class _Scan:
         """Read on to the end, or until there are too many brackets to tell anything."""
         while mark := _MARK.search(self.text, self.at):
             if self.tries > _MOST:
-                fault = JSONError("there are too many brackets to tell which are the reply")
-                yield FoundValue(start=mark.start(), end=len(self.text), fault=fault)
+                error = JSONError("there are too many brackets to tell which are the reply")
+                yield FoundValue(start=mark.start(), end=len(self.text), error=error)
                 return
             found = self.step(mark)
             if found is not None:
@@ -185,7 +185,7 @@ class _Scan:
     def bracket(self, start: int) -> FoundValue | None:
         found = self.read(start)
         gap = GAP.match(self.text, start + 1)
-        if found.fault is not None and gap and _BARE_KEY.match(self.text, gap.end()):
+        if found.error is not None and gap and _BARE_KEY.match(self.text, gap.end()):
             return None  # a sentence in braces, such as {note: see below}
         self.at = found.end
         return found
@@ -197,14 +197,14 @@ class _Scan:
         likely = bool(sign) and sign in ('{["' if self.arrays else "{")
         if self.arrays:
             found = self.read(start)
-            sure = self.fits(found.value) or not self.objects if not found.fault else False
-            if sure or (found.fault and likely and not self.objects):
+            sure = self.fits(found.value) or not self.objects if not found.error else False
+            if sure or (found.error and likely and not self.objects):
                 self.at = found.end
                 return found
         self.tries += likely
         if likely and _extent(self.text, start) is None:
-            fault = JSONError("a list is not closed")
-            return FoundValue(start=start, end=start, fault=fault, closed=False)
+            error = JSONError("a list is not closed")
+            return FoundValue(start=start, end=start, error=error, closed=False)
         return None
 
     def read(self, start: int) -> FoundValue:
@@ -212,8 +212,8 @@ class _Scan:
         fenced = bool(self.fence)
         try:
             value, end = value_at(self.text, start)
-        except JSONError as fault:
-            return self.read_relaxed(start, fault, fenced)
+        except JSONError as error:
+            return self.read_relaxed(start, error, fenced)
         stray = bool(_CLOSERS.match(self.text, end)) and start == self.first()
         notes = ("a bracket too many was left out",) if stray else ()
         return FoundValue(
@@ -224,16 +224,16 @@ class _Scan:
         """Return where the text's first bracket stands: a stray closer after it belongs to no list."""
         return _next_bracket(self.text, 0)
 
-    def read_relaxed(self, start: int, fault: JSONError, fenced: bool) -> FoundValue:
+    def read_relaxed(self, start: int, error: JSONError, fenced: bool) -> FoundValue:
         text = self.text.rstrip("`~ \t\r\n") if self.close else self.text
         try:
             value, end, completed = relaxed_value(text, start, close=self.close)
         except JSONError as again:
             stop = _extent(self.text, start)
             end = len(self.text) if stop is None else stop
-            shown = again if type(again) is not JSONError else fault
+            shown = again if type(again) is not JSONError else error
             return FoundValue(
-                start=start, end=end, fault=shown, fenced=fenced, closed=stop is not None
+                start=start, end=end, error=shown, fenced=fenced, closed=stop is not None
             )
         notes = ("brackets missing at the end were added",) if completed else ("not strict JSON",)
         return FoundValue(

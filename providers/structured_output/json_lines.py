@@ -1,4 +1,4 @@
-"""JSON Lines, read strictly: one value a line, every fault with its line number."""
+"""JSON Lines, read strictly: one value a line, every error with its line number."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _value(path: Path, number: int, line: bytes) -> JSON:
         raise JSONLinesError(path, number, "longer than 64 MiB")
     try:
         return loads(line.decode("utf-8").strip(" \t\r\n"))
-    except UnicodeDecodeError as fault:
-        raise JSONLinesError(path, number, f"not UTF-8 (byte {fault.start + 1})") from None
-    except JSONError as fault:
-        raise JSONLinesError(path, number, f"not one strict JSON value: {fault}") from None
+    except UnicodeDecodeError as error:
+        raise JSONLinesError(path, number, f"not UTF-8 (byte {error.start + 1})") from None
+    except JSONError as error:
+        raise JSONLinesError(path, number, f"not one strict JSON value: {error}") from None

@@ -269,8 +269,8 @@ def _unfit_whole(
     """Return the reading of a text that is, whole, one value that does not fit; else None."""
     try:
         value = loads(text)
-    except DuplicateKeyError as fault:
-        return _without_value(aside, "conflict", str(fault), Objects(1, 0))
+    except DuplicateKeyError as error:
+        return _without_value(aside, "conflict", str(error), Objects(1, 0))
     except JSONError:
         return None
     if isinstance(value, list) and "object" in checker.types:
@@ -285,8 +285,8 @@ def _decide(
 ) -> Reading:
     """Exactly one value that fits counts, and none that could not be read may stand beside it."""
     own = [each for each in found if not each.invented]
-    broken = [each for each in own if each.fault is not None]
-    fitting = _distinct([each for each in own if each.fault is None and checker.fits(each.value)])
+    broken = [each for each in own if each.error is not None]
+    fitting = _distinct([each for each in own if each.error is None and checker.fits(each.value)])
     objects = Objects(len(found), len(fitting))
     if stop == "length" and (any(not each.closed for each in broken) or not fitting):
         return _truncated(own, checker, aside, objects)
@@ -294,7 +294,7 @@ def _decide(
         message = f"the reply holds {len(fitting)} different values that fit; give exactly one"
         return _without_value(aside, "conflict", message, objects)
     if fitting and broken:
-        message = f"beside a value that fits stands one that cannot be read: {broken[0].fault}"
+        message = f"beside a value that fits stands one that cannot be read: {broken[0].error}"
         return _without_value(aside, "conflict", message, objects)
     if fitting:
         return _chosen(fitting[0], len(found) - len(own), aside, objects, stop)
@@ -313,7 +313,7 @@ def _truncated(
     own: list[FoundValue], checker: SchemaChecker, aside: SplitReply, objects: Objects
 ) -> Reading:
     """Return the reading of a truncated reply without a value that fits."""
-    whole = [each for each in own if each.fault is None]
+    whole = [each for each in own if each.error is None]
     if whole and all(each.closed for each in own):
         return _without_value(aside, "invalid", checker.message(whole[-1].value), objects)
     return _without_value(aside, "truncated", _CUT, objects)
@@ -347,14 +347,14 @@ def _none_fits(
     invented: int,
 ) -> Reading:
     for each in broken:
-        if isinstance(each.fault, DuplicateKeyError):
-            return _without_value(aside, "conflict", str(each.fault), objects)
-    read = [each for each in own if each.fault is None]
+        if isinstance(each.error, DuplicateKeyError):
+            return _without_value(aside, "conflict", str(each.error), objects)
+    read = [each for each in own if each.error is None]
     if read:
         return _without_value(aside, "invalid", checker.message(read[-1].value), objects)
     if broken:
         return _without_value(
-            aside, "malformed", f"the JSON cannot be read: {broken[0].fault}", objects
+            aside, "malformed", f"the JSON cannot be read: {broken[0].error}", objects
         )
     after = " (what follows a turn of someone else, written by the model, is not read)"
     return _without_value(

@@ -2,7 +2,7 @@
 
 Beyond JSON it takes single quotes, ``True False None``, comments (``//``, ``#``, ``/* */``),
 trailing commas, plain bare keys, raw line ends in texts, and any white space between tokens.
-Nothing is evaluated; whatever else stands there is a fault.
+Nothing is evaluated; whatever else stands there is a error.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _Reader:
         self.at = gap.end() if gap else self.at
         return self.text[self.at : self.at + 1]
 
-    def fault(self, expected: str) -> JSONError:
+    def error(self, expected: str) -> JSONError:
         found = self.text[self.at : self.at + 12] or "the end"
         return JSONError(f"{expected} was expected where {json.dumps(found)} stands")
 
@@ -113,7 +113,7 @@ class _Reader:
         while self.mark() != "}":
             key = self.key()
             if self.mark() != ":":
-                raise self.fault("a colon")
+                raise self.error("a colon")
             self.at += 1
             pairs.append((key, self.value(depth + 1)))
             if not self.goes_on("}"):
@@ -145,7 +145,7 @@ class _Reader:
         if not mark and self.close and self.whole:
             self.completed = True
             return False
-        raise self.fault(f"a comma or {closer}")
+        raise self.error(f"a comma or {closer}")
 
     def closed(self) -> None:
         self.at += 1
@@ -156,7 +156,7 @@ class _Reader:
             return self.quoted()
         word = _WORD.match(self.text, self.at)
         if word is None:
-            raise self.fault("a key in quotes")
+            raise self.error("a key in quotes")
         self.at = word.end()
         return word.group()
 
@@ -171,7 +171,7 @@ class _Reader:
     def number(self) -> int | float:
         found = _NUMBER.match(self.text, self.at)
         if found is None:
-            raise self.fault("a number")
+            raise self.error("a number")
         self.at = found.end()
         self.whole = False  # a number at the very end may have been cut
         try:
@@ -187,7 +187,7 @@ class _Reader:
     def literal(self) -> bool | None:
         word = _WORD.match(self.text, self.at)
         if word is None or word.group() not in _WORDS:
-            raise self.fault("a value")
+            raise self.error("a value")
         self.at = word.end()
         self.whole = True
         return _WORDS[word.group()]

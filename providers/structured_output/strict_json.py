@@ -104,8 +104,8 @@ def loads(text: str) -> JSON:
         value = _DECODER.decode(text)
     except JSONError:
         raise
-    except (ValueError, RecursionError) as fault:
-        raise JSONError(_in_words(fault)) from None
+    except (ValueError, RecursionError) as error:
+        raise JSONError(_in_words(error)) from None
     _refuse_unusable(value, text)
     return value
 
@@ -120,8 +120,8 @@ def value_at(text: str, start: int) -> tuple[JSON, int]:
         value, end = _DECODER.raw_decode(text, start)
     except JSONError:
         raise
-    except (ValueError, RecursionError) as fault:
-        raise JSONError(_in_words(fault)) from None
+    except (ValueError, RecursionError) as error:
+        raise JSONError(_in_words(error)) from None
     _refuse_unusable(value, text)
     return value, end
 
@@ -201,11 +201,11 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _in_words(fault: Exception) -> str:
-    if isinstance(fault, RecursionError):
+def _in_words(error: Exception) -> str:
+    if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    if isinstance(fault, json.JSONDecodeError):
-        return f"{fault.msg} (line {fault.lineno}, column {fault.colno})"
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} (line {error.lineno}, column {error.colno})"
     return "a number has too many digits"
 
 

@@ -46,8 +46,8 @@ def read_arguments(text: str, parameters: Mapping[str, JSON]) -> Arguments:
     checker = checker_for(parameters)
     try:
         value, repaired = _argument_value(text, parameters)
-    except JSONError as fault:
-        return Arguments(error=f"the arguments are not valid JSON: {fault}")
+    except JSONError as error:
+        return Arguments(error=f"the arguments are not valid JSON: {error}")
     if not isinstance(value, dict):
         return Arguments(error=f"the arguments must be a JSON object, not {type_name(value)}")
     if not checker.fits(value):
@@ -63,8 +63,8 @@ def _argument_value(text: str, parameters: Mapping[str, JSON]) -> tuple[JSON, bo
         value = loads(text)
     except DuplicateKeyError:
         raise
-    except JSONError as fault:
-        return _nearly(text, fault), True
+    except JSONError as error:
+        return _nearly(text, error), True
     if isinstance(value, str):
         return loads(value), True
     if value is None and not parameters.get("properties"):
@@ -72,11 +72,11 @@ def _argument_value(text: str, parameters: Mapping[str, JSON]) -> tuple[JSON, bo
     return value, False
 
 
-def _nearly(text: str, fault: JSONError) -> JSON:
+def _nearly(text: str, error: JSONError) -> JSON:
     """Return the one object that ``text`` means though it isn't strict; closers too many are left out."""
     if text[0] != "{":
-        raise fault
+        raise error
     value, end, _ = relaxed_value(text, 0)
     if text[end:].strip(BLANK + "}]"):
-        raise fault
+        raise error
     return value

@@ -33,7 +33,7 @@ from orglab.providers.structured_output.strict_json import clip
 __all__ = ["SchemaChecker", "checker_for", "type_name"]
 
 _PATTERN_SECONDS = 0.5  # for all patterns of one check together
-_MOST_FAULTS = 1_000  # of one value; a long list may be wrong in every item
+_MAX_ERRORS = 1_000  # of one value; a long list may be wrong in every item
 _KEPT = 1024
 
 _pattern_time_left: ContextVar[float] = ContextVar(
@@ -185,11 +185,11 @@ class SchemaChecker:
         except RecursionError:
             return False
 
-    def faults(self, value: JSON, limit: int = 3) -> tuple[str, ...]:
+    def errors(self, value: JSON, limit: int = 3) -> tuple[str, ...]:
         """Return what is wrong with ``value``, in words that name the field; empty when it fits."""
         _pattern_time_left.set(_PATTERN_SECONDS)
         try:
-            first = islice(self._full.iter_errors(value), _MOST_FAULTS)
+            first = islice(self._full.iter_errors(value), _MAX_ERRORS)
             errors = sorted(first, key=lambda error: list(map(str, error.path)))
         except RecursionError:
             return ("it is nested too deeply",)
@@ -199,7 +199,7 @@ class SchemaChecker:
 
     def message(self, value: JSON) -> str:
         """Return all that is wrong with ``value``, in one line for a model."""
-        return "; ".join(self.faults(value)) or "the value does not fit the schema"
+        return "; ".join(self.errors(value)) or "the value does not fit the schema"
 
 
 def _types_of(schema: JSON) -> frozenset[str]:
@@ -294,8 +294,8 @@ def _compile(pattern: str) -> None:
     refuse_large(pattern)
     try:
         regex.compile(pattern)
-    except (regex.error, RecursionError) as fault:
-        raise ValueError(f"the pattern {pattern!r} cannot be read: {fault}") from None
+    except (regex.error, RecursionError) as error:
+        raise ValueError(f"the pattern {pattern!r} cannot be read: {error}") from None
 
 
 # --- messages ---------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ def type_name(value: JSON) -> str:
 
 
 def parse_issue(error: ValidationError) -> str:
-    """Return the fault in one sentence of at most a few hundred characters."""
+    """Return the error in one sentence of at most a few hundred characters."""
     text = _sentence(best_match([error]) or error)
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 1] + "…"
 

@@ -237,7 +237,7 @@ def _typed(text: JSON, declared: InputField) -> JSON:
 
 
 def _misfit(value: JSON, declared: InputField) -> str:
-    return "; ".join(checker_for(declared.schema).faults(value, 1))
+    return "; ".join(checker_for(declared.schema).errors(value, 1))
 
 
 def _find_file(

@@ -160,7 +160,7 @@ async def test_a_line_plants_tool_calls_faults_and_usage() -> None:
         ({"role": "a", "reply": "x", "visit": 0}, "`visit` must be a whole number from 1"),
         ({"role": "a", "reply": "x", "stop": "end"}, "`stop` must be one of stop, length"),
         ({"role": "a", "reply": "x", "usage": {"input": -1}}, "whole numbers from 0"),
-        ({"role": "a", "error": {"kind": "rate limit"}}, "no such fault 'rate limit'; did you mean 'rate limited'"),
+        ({"role": "a", "error": {"kind": "rate limit"}}, "unknown error kind 'rate limit'; did you mean 'rate limited'"),
         ({"role": "a", "tool_calls": [{"arguments": {}}]}, "list of \\{name, arguments\\}"),
         ("text", "an object with `role` and `reply`"),
     ],

@@ -75,7 +75,7 @@ def test_acceptance_agrees_with_jsonschema(schema: Any, value: Any) -> None:
     """A value fits exactly where jsonschema says so, and errors are found exactly where it does not."""
     checker = checker_for(schema)
     assert checker.fits(value) == Draft202012Validator(schema).is_valid(value)
-    assert bool(checker.faults(value)) != checker.fits(value)
+    assert bool(checker.errors(value)) != checker.fits(value)
 
 
 @pytest.mark.parametrize(
@@ -133,19 +133,19 @@ def test_endless_references_fit_nothing() -> None:
 )
 def test_faults_name_field_wrong_and_allowed(schema: Any, value: Any, words: str) -> None:
     """One sentence says where, what was wrong and what is allowed."""
-    assert words in checker_for(schema).faults(value)
+    assert words in checker_for(schema).errors(value)
 
 
 def test_many_faults_are_counted_not_listed() -> None:
     """Three are told, the others are counted."""
-    faults = checker_for({"items": {"type": "string"}}).faults([1, 2, 3, 4, 5])
+    faults = checker_for({"items": {"type": "string"}}).errors([1, 2, 3, 4, 5])
     assert len(faults) == 4
     assert faults[-1] == "and 2 more"
 
 
 def test_a_long_value_is_clipped_in_the_message() -> None:
     """A fault never repeats a long text."""
-    (fault,) = checker_for({"type": "integer"}).faults("x" * 10_000)
+    (fault,) = checker_for({"type": "integer"}).errors("x" * 10_000)
     assert len(fault) < 150
 
 
@@ -165,7 +165,7 @@ def test_a_property_may_be_called_ref() -> None:
 
 def test_a_pattern_has_a_time_limit() -> None:
     """A pattern that never ends is a fault of the value, not a hang."""
-    faults = checker_for({"pattern": "^(a|aa)+$"}).faults("a" * 60 + "b")
+    faults = checker_for({"pattern": "^(a|aa)+$"}).errors("a" * 60 + "b")
     assert "took too long" in faults[0] or "must match" in faults[0]
 
 
