@@ -7,7 +7,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from orglab.providers.base import JSON
-from orglab.results.number_format import MINUS, amount, label, name_list, number, percent
+from orglab.results import number_format
 from orglab.results.usage.cost_text import interrupted_text, uncounted_text
 
 __all__ = ["paragraphs", "sentences"]
@@ -36,9 +36,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {
-        "MINUS": MINUS, "amount": amount, "interrupted_text": interrupted_text,
-        "name_list": name_list, "number": number, "percent": percent,
+        name: getattr(number_format, name) for name in number_format.__all__
+    } | {
+        "interrupted_text": interrupted_text,
         "uncounted_text": uncounted_text,
-    }  # fmt: skip
-    environment.filters["label"] = label
+    }
+    environment.filters["label"] = number_format.label
     return environment
