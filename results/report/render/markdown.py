@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from orglab.providers.terminal_safety import visible
 from orglab.results.report.findings import StudyFindings
 from orglab.results.report.page import Report
-from orglab.results.report.render.blocks import (
-    Block,
-    Bullets,
-    Changes,
-    Drawing,
-    FigureBlock,
-    Fold,
-    Paragraph,
-    Section,
-    TableBlock,
-)
+from orglab.results.report.render.prose import text_environment
 from orglab.results.word_diff import Piece
 
 __all__ = ["escaped", "markdown_page"]
@@ -46,70 +36,15 @@ def markdown_page(report: Report[StudyFindings], transcripts: Sequence[tuple[str
         report: The report.
         transcripts: Name and relative address of the transcripts' pages.
     """
-    lines = [f"# {escaped(report.question or report.name)}", ""]
-    for banner in report.banners:
-        lines += [f"> **{escaped(banner.title)}** {escaped(banner.text)}", ""]
-    lines += [f"**{escaped(report.answer)}**", ""]
-    lines += [f"- {lead.title}: {escaped(line)}" for lead in report.leads for line in lead.lines]
-    lines += [f"- {escaped(name)}: {escaped(value)}" for name, value in report.facts]
-    lines.append("")
-    for section in report.sections:
-        lines += _section(section)
-    if transcripts:
-        lines += ["## Transcripts", ""]
-        lines += [f"- [{escaped(name)}]({address})" for name, address in transcripts]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _section(section: Section) -> list[str]:
-    lines = [f"## {escaped(section.title)}", ""]
-    for block in section.blocks:
-        lines += [*_block(block), ""]
-    return lines
-
-
-def _block(block: Block, depth: int = 3) -> Iterator[str]:
-    if isinstance(block, Paragraph):
-        yield _paragraph(block)
-    elif isinstance(block, Bullets):
-        yield from (f"- {_one_line(item)}" for item in block.items)
-    elif isinstance(block, TableBlock):
-        yield from _table(block)
-    elif isinstance(block, FigureBlock):
-        yield f"![{_one_line(block.caption)}](figures/{block.name}.svg)"
-        yield ""
-        yield _one_line(block.caption)
-    elif isinstance(block, Drawing):
-        yield f"(The drawing of {_one_line(block.title)} stands in report.html.)"
-    elif isinstance(block, Changes):
-        yield _comparison(block.pieces)
-    elif isinstance(block, Fold):
-        yield f"{'#' * min(depth, 6)} {_one_line(block.title)}"
-        for inner in block.blocks:
-            yield ""
-            yield from _block(inner, depth + 1)
-
-
-def _paragraph(block: Paragraph) -> str:
-    text = escaped(block.text)
-    return f"**{text}**" if block.kind == "warning" and "\n" not in text else text
+    environment = text_environment().overlay()
+    environment.filters |= {"line": _one_line, "md": escaped}
+    environment.tests["kind"] = lambda block, name: type(block).__name__ == name
+    template = environment.get_template("report.md.j2", globals={"comparison": _comparison})
+    return template.render(report=report, transcripts=transcripts).rstrip() + "\n"
 
 
 def _one_line(text: str) -> str:
     return escaped(text).replace("\n", " ")
-
-
-def _table(table: TableBlock) -> Iterator[str]:
-    if table.caption:
-        yield _one_line(table.caption)
-        yield ""
-    yield "| " + " | ".join(_one_line(column.title) or " " for column in table.columns) + " |"
-    yield "| " + " | ".join("---:" if column.figures else "---" for column in table.columns) + " |"
-    for at, row in enumerate(table.rows):
-        cells = [_one_line(cell) for cell in row]
-        if at in table.strong:
-            cells[0] = f"**{cells[0]}**"
-        yield "| " + " | ".join(cells) + " |"
 
 
 def _comparison(pieces: Sequence[Piece]) -> str:

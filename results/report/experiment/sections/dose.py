@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from orglab.results.number_format import (
-    amount,
     label,
-    name_list,
     number,
-    p_equals,
     p_value,
 )
 from orglab.results.report.experiment.findings import ExperimentFindings
@@ -22,6 +19,7 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
+from orglab.results.report.render.prose import sentences
 from orglab.results.report.render.scatter import DosePanel, dose_figure
 from orglab.results.statistics.data.cells import unit_means
 from orglab.results.statistics.data.dataset import Dataset
@@ -45,7 +43,8 @@ def dose_section(findings: ExperimentFindings) -> Section | None:
         )
         blocks.append(FigureBlock(name="dose", svg=dose_figure("dose", panels), caption=caption))
     for row in analysis.dose:
-        blocks += _dose_blocks(row)
+        text = " ".join(sentences("dose.txt.j2", row=row))
+        blocks += [Paragraph(text=text), _fits_table(row)]
     return Section(id="dose", title="Dose and response", blocks=blocks)
 
 
@@ -64,29 +63,6 @@ def _panel(dataset: Dataset, row: Dose) -> DosePanel | None:
         outcome=outcome[both],
         line=(fitted[0].estimate, fitted[1].estimate) if fitted and not row.covariates else None,
     )
-
-
-def _dose_blocks(row: Dose) -> list[Block]:
-    found = row.spearman
-    held = (
-        f", with {name_list([label(name) for name in row.covariates])} held equal"
-        if row.covariates
-        else ""
-    )
-    words = f"{label(row.outcome)} on {label(row.dose)} within {row.within}{held} ({row.label}): "
-    if found.rho is None:
-        words += f"no rank correlation: {found.why}."
-    else:
-        words += f"Spearman's rho = {number(found.rho, 2)}, {p_equals(found.p)}, n = {found.n}"
-        words += " (without covariates)." if row.covariates else "."
-    if row.label == "correlational":
-        words += (
-            " The dose was not drawn by chance: a weak draft may bring about both the "
-            "loops and the score."
-        )
-    if row.left_out:
-        words += f" {amount(row.left_out, 'unit')} without all values left out."
-    return [Paragraph(text=words), _fits_table(row)]
 
 
 def _fits_table(row: Dose) -> TableBlock:

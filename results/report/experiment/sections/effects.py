@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from orglab.results.number_format import (
     MINUS,
-    amount,
     label,
     number,
     percent,
@@ -28,6 +27,7 @@ from orglab.results.report.render.blocks import (
     Section,
 )
 from orglab.results.report.render.forest import ForestGroup, ForestRow, forest
+from orglab.results.report.render.prose import sentences
 from orglab.results.report.render.slope_plot import MOST_LINES, SlopePanel, slopes
 from orglab.results.statistics.data.pairing import pair
 from orglab.results.statistics.effects import Effect
@@ -49,10 +49,12 @@ def effects_section(findings: ExperimentFindings) -> Section | None:
         words = "No analysis was declared: p-values are not corrected, and none is a confirmation."
         blocks.append(Paragraph.warning(words))
     blocks += _effect_blocks(findings, plan.alpha)
-    blocks += [
-        Paragraph.note(text)
-        for text in _table_notes(rows, several=len(plan.contrasts) > 1, level=plan.level)
-    ]
+    families = {
+        FAMILIES.get(row.family, row.family): row.family_size for row in rows if row.family_size
+    }
+    several = len(plan.contrasts) > 1
+    notes = sentences("effects_notes.txt.j2", families=families, several=several, level=plan.level)
+    blocks += [Paragraph.note(text) for text in notes]
     warned = [f"{effect_title(row)}: {words}" for row in rows for words in row.warnings]
     if warned:
         blocks.append(Paragraph.warning("To be read with care:"))
@@ -85,26 +87,6 @@ def _figure_and_table(
         _forest_figure(name, rows, alpha, findings),
         effect_table(rows, alpha, unreal=findings.costs.unreal),
     ]
-
-
-def _table_notes(rows: Sequence[Effect], *, several: bool, level: float) -> list[str]:
-    sizes = {row.family: row.family_size for row in rows if row.family_size}
-    families = "; ".join(
-        f"{FAMILIES.get(name, name)}: {amount(size, 'declared test')}"
-        for name, size in sizes.items()
-    )
-    words = [
-        (
-            "Differences are arm minus reference, over units: replicates, judges and criteria are "
-            "averaged within a unit first. d_z is the mean difference divided by the standard "
-            f"deviation of the differences. Brackets hold {percent(level)} intervals."
-        )
-    ]
-    if families:
-        words.append(f"p (Holm) is corrected within its family ({families}).")
-    if several:
-        words.append("Every contrast counts in its family.")
-    return words
 
 
 # --- figures -------------------------------------------------------------------------------------

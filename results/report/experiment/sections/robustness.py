@@ -34,6 +34,7 @@ from orglab.results.report.render.blocks import (
     TableColumn,
 )
 from orglab.results.report.render.dots import DotRow, dots
+from orglab.results.report.render.prose import sentences
 from orglab.results.statistics.models.leave_one_out import LeaveOneOut, LeftOut
 from orglab.results.statistics.models.regression import Coefficient
 from orglab.results.statistics.models.sensitivity import AdjustedEffect, MixedEffect
@@ -217,24 +218,10 @@ def _mixed_blocks(row: MixedEffect) -> list[Block]:
         ]
         for one in model.coefficients
     ]
-    return [TableBlock(columns=columns, rows=cells), Paragraph.note(_fit_text(row))]
-
-
-def _fit_text(row: MixedEffect) -> str:
-    model = row.model
-    words = [f"{model.rows:,} rows, {amount(model.units, 'unit')}, {model.df} degrees of freedom"]
-    words += [
-        f"variance of {name} {number(value, 3)}" for name, value in (model.variances or {}).items()
+    return [
+        TableBlock(columns=columns, rows=cells),
+        Paragraph.note("; ".join(sentences("mixed_fit.txt.j2", model=model)) + "."),
     ]
-    words += [f"on the boundary, 0: {name_list(list(model.boundary))}"] if model.boundary else []
-    words.append(f"{model.optimiser} {'converged' if model.converged else 'DID NOT CONVERGE'}")
-    if model.agrees is not None:
-        words.append(
-            "least squares agree"
-            if model.agrees
-            else "LEAST SQUARES DISAGREE, as they must not in a balanced table"
-        )
-    return "; ".join([*words, *(note.rstrip(".") for note in model.notes)]) + "."
 
 
 def subsets_section(findings: ExperimentFindings) -> Section | None:
