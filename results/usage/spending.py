@@ -103,19 +103,10 @@ def spending(study: StudyRows) -> Spending:
 
 
 def _interrupted_by_server(study: StudyRows) -> Iterator[InterruptedCall]:
-    sql = """SELECT r.arm, r.unit, r.replicate, c.position, c.copy, c.cut, c.reserved_usd
+    sql = """SELECT r.arm, r.unit, r.replicate, c.position, c.copy, c.cut AS requests, c.reserved_usd
              FROM calls c JOIN runs r USING (run) WHERE c.cut > 0 ORDER BY c.run, c.position"""
     for row in study.rows(sql):
-        yield InterruptedCall(
-            arm=row["arm"],
-            unit=row["unit"],
-            replicate=row["replicate"],
-            position=row["position"],
-            copy=row["copy"],
-            requests=row["cut"],
-            reserved_usd=row["reserved_usd"],
-            killed=False,
-        )
+        yield InterruptedCall(**dict(row), killed=False)
 
 
 def _interrupted_by_crash(study: StudyRows) -> Iterator[InterruptedCall]:

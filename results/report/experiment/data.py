@@ -14,7 +14,7 @@ from orglab.results.report.experiment.plan_history import FrozenPlan, current_ru
 from orglab.results.report.experiment.scores import Scored, ValueRow, read_scored
 from orglab.results.store.reader import Reader, RunRow
 
-__all__ = ["NOT_RUN", "Tables", "read_tables", "wanted_names"]
+__all__ = ["NOT_RUN", "RUN_FIGURES", "Tables", "read_tables", "wanted_names"]
 
 Key: TypeAlias = tuple[str, str, int]
 """Arm, unit, replicate."""
@@ -160,6 +160,8 @@ def _run_columns(key: Key, row: RunRow | None) -> dict[str, JSON]:
 
 
 _MEASURED = (*_COUNTS, "tokens", "cost_usd", "seconds")
+RUN_FIGURES = frozenset(("arm", "unit", "replicate", "status", "reason", *_MEASURED))
+"""Columns that every table of runs has."""
 
 
 def _free_name(name: str, taken: Mapping[str, JSON]) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from orglab.providers.base import JSON
 from orglab.results.number_format import amount, duration, label, money, number
 from orglab.results.records import Event, Output
+from orglab.results.report.experiment.data import RUN_FIGURES
 from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.html import page
 from orglab.results.store.journal.history import answering, outputs_of
@@ -118,13 +119,11 @@ def _unit_facts(findings: ExperimentFindings, unit: str) -> list[tuple[str, str]
     """Return the unit's columns, as the table of runs has them."""
     runs = findings.tables.runs
     own = runs[runs["unit"] == unit].to_dict("records")
-    known = ("arm", "unit", "replicate", "status", "reason", "turns", "loops", "forced", "calls")
-    more = ("tool_calls", "tokens_input", "tokens_output", "tokens", "cost_usd", "seconds")
     facts: dict[str, str] = {}
     for row in own:
         for key, value in row.items():
             name = str(key)
-            hidden = name in (*known, *more) or name.startswith("model.")
+            hidden = name in RUN_FIGURES or name.startswith("model.")
             if not hidden and not pd.isna(value):
                 facts.setdefault(name, str(value))
     return list(facts.items())

@@ -143,11 +143,8 @@ def _coefficient(name: str, row: Sequence[float], *, known: bool) -> Coefficient
     A cluster that alone decides a coefficient leaves it no residual; rounding may then make its
     variance negative.
     """
-    if not known or not np.isfinite(row[1]) or row[1] <= 0:
-        return Coefficient(
-            name=name, estimate=row[0], error=None, low=None, high=None, statistic=None, p=None
-        )
-    _, error, low, high, statistic, p = row
+    tested = known and np.isfinite(row[1]) and row[1] > 0
+    error, low, high, statistic, p = row[1:] if tested else [None] * 5
     return Coefficient(
         name=name, estimate=row[0], error=error, low=low, high=high, statistic=statistic, p=p
     )

@@ -14,8 +14,9 @@ import pytest
 from rich.console import Console
 
 from orglab.providers.structured_output.strict_json import dumps
+from orglab.results.display.measures import MeasureSummary
 from orglab.results.display.run_list import runs_table
-from orglab.results.display.summary import MeasureSummary, summary
+from orglab.results.display.summary import summary
 from orglab.results.records import Event, Score
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.store.journal.journal import Entry
