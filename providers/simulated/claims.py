@@ -8,6 +8,7 @@ from typing import Final
 
 from orglab.providers.base import JSON, Message
 from orglab.providers.simulated.facts import read_facts
+from orglab.providers.simulated.prose import WORDS
 from orglab.providers.simulated.schema_sampler import NOTHING
 from orglab.providers.simulated.tool_observations import read_result
 
@@ -15,14 +16,7 @@ __all__ = ["ClaimHints", "checked_claims", "stated_claims", "subject_words"]
 
 _LISTED: Final = re.compile(r"(?<=[:,] )[a-z]{4,14}(?: and [a-z]{4,14})?(?=,)")
 _WORD: Final = re.compile(r"\b[a-z]{4,14}\b")
-_COMMON: Final = re.compile(
-    r"about|also|another|anything|back|been|behind|both|came|cannot|customers|each|every|"
-    r"exactly|fact|facts|find|first|found|from|give|given|gives|have|into|know|least|leave|"
-    r"letter|listed|listing|look|looked|makes|many|more|most|name|number|once|only|other|"
-    r"others|part|parts|quotation|read|review|reviews|same|says|search|short|speak|such|than|"
-    r"that|their|them|then|there|these|they|this|those|what|whatever|when|where|which|whose|"
-    r"will|with|words|would|your"
-)
+_COMMON: Final = frozenset(WORDS["not_searched"])
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
 _LONGEST: Final = 300
 
@@ -66,7 +60,7 @@ def subject_words(messages: Sequence[Message]) -> list[str]:
     task = "\n".join(each.content for each in messages if each.role in ("system", "user"))
     listed = dict.fromkeys(_LISTED.findall(task)) or dict.fromkeys(_WORD.findall(task))
     asked = {call.arguments for message in messages for call in message.tool_calls}
-    found = [word for word in listed if not _COMMON.fullmatch(word)]
+    found = [word for word in listed if word not in _COMMON]
     fresh = [word for word in found if not any(f'"{word}"' in text for text in asked)]
     return fresh or found or ["task"]
 

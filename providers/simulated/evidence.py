@@ -5,38 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orglab.providers.base import JSON
-from orglab.providers.simulated.profile import Profile
-from orglab.providers.simulated.prose import Prose
-from orglab.providers.simulated.random_stream import RandomStream
+from orglab.providers.simulated.call_context import CallContext
+from orglab.providers.simulated.prose import WORDS
 from orglab.providers.simulated.schema_sampler import NOTHING
-from orglab.providers.simulated.tool_observations import ObservedFigure, ToolObservations
-from orglab.providers.simulated.tool_policy import column_name
+from orglab.providers.simulated.tool_observations import ObservedFigure
 
 __all__ = ["ReportHints"]
 
 _MEASURES = ("mean", "median", "max", "min")
 _MOST_FIGURES = 3
-_MEASURE_NAMES = {
-    "count": "number",
-    "distinct": "number of different values",
-    "max": "highest value",
-    "min": "lowest value",
-    "pearson": "Pearson correlation",
-    "spearman": "Spearman correlation",
-    "std": "standard deviation",
-}
+_MEASURE_NAMES = WORDS["measure_names"]
 
 
 class ReportHints:
     """Hints for one structured reply: evidence from tool observations, and its columns."""
 
-    def __init__(
-        self, observed: ToolObservations, stream: RandomStream, prose: Prose, profile: Profile
-    ) -> None:
-        self._observed = observed
-        self._stream = stream
-        self._prose = prose
-        self._profile = profile
+    def __init__(self, context: CallContext) -> None:
+        self._context = context
+        self._stream = context.stream
         self._figures = self._choose()
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
@@ -53,15 +39,15 @@ class ReportHints:
 
     def _choose(self) -> list[ObservedFigure]:
         """Return figures to report: observed ones, else an invented one."""
-        figures = [each for each in self._observed.figures if each.measure != "distinct"]
-        order = self._stream.shuffled(figures or self._observed.figures)
+        figures = [each for each in self._context.observed.figures if each.measure != "distinct"]
+        order = self._stream.shuffled(figures or self._context.observed.figures)
         chosen = order[: self._stream.between(1, _MOST_FIGURES)]
         return [self._reported(each) for each in chosen] or [self._invented()]
 
     def _reported(self, figure: ObservedFigure) -> ObservedFigure:
-        columns = tuple(column_name([each], self._stream, self._profile) for each in figure.columns)
+        columns = tuple(self._context.column([each]) for each in figure.columns)
         value = figure.value
-        if not self._stream.chance(self._profile.truthful):
+        if not self._stream.chance(self._context.profile.truthful):
             value = self._wrong(figure)
         return ObservedFigure(
             measure=figure.measure, columns=columns, where=figure.where, value=value
@@ -76,8 +62,8 @@ class ReportHints:
         return round(figure.value * self._stream.pick((0.1, 0.5, 2.0, 10.0)) + 1.0, 3)
 
     def _invented(self) -> ObservedFigure:
-        column = column_name(
-            self._observed.numeric or list(self._observed.columns), self._stream, self._profile
+        column = self._context.column(
+            self._context.observed.numeric or list(self._context.observed.columns)
         )
         value = round(self._stream.real(1.0, 100.0), 2)
         return ObservedFigure(
@@ -93,9 +79,9 @@ class ReportHints:
 
     def _columns(self, schema: Mapping[str, JSON]) -> JSON:
         named = list(dict.fromkeys(name for figure in self._figures for name in figure.columns))
-        known = list(self._observed.columns)
+        known = list(self._context.observed.columns)
         if not named:
-            named = [column_name(known, self._stream, self._profile)]
+            named = [self._context.column(known)]
         short = named[: schema.get("maxItems", len(named))]
         return short if len(short) >= schema.get("minItems", 0) else NOTHING
 
@@ -104,8 +90,10 @@ class ReportHints:
         figure = self._figures[0]
         of = " and ".join(figure.columns) or "the rows"
         rows = f" where {figure.where}" if figure.where else ""
-        measure = _MEASURE_NAMES.get(figure.measure, figure.measure)
-        sentence = f"The {measure} of {of}{rows} is {figure.value:g}. {self._prose.text(12)}"
+        measure = " ".join(_MEASURE_NAMES.get(figure.measure, [figure.measure]))
+        sentence = (
+            f"The {measure} of {of}{rows} is {figure.value:g}. {self._context.prose.text(12)}"
+        )
         most, least = schema.get("maxLength", len(sentence)), schema.get("minLength", 0)
         return sentence if least <= len(sentence) <= most else NOTHING
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+import msgspec
 import yaml
 
 from orglab.providers.base import JSON
@@ -26,7 +27,6 @@ __all__ = [
 
 _DEFAULT = "careful"
 _RANGES = {"rate": (0, 1), "size": (0, 1e9), "signed": (-1e9, 1e9)}
-_SPREADS = ("words", "asked_words", "field_words", "reasoning")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -268,21 +268,9 @@ def _checked_setting(place: str, value: JSON, kind: JSON) -> JSON:
 
 def _profile(name: str, settings: Mapping[str, JSON]) -> Profile:
     """Return the profile of all settings."""
-    made: dict[str, JSON] = dict(settings)
-    made |= {each: NormalSpread(**settings[each]) for each in _SPREADS}
-    made["tool_calls"] = ToolHabit(**settings["tool_calls"])
-    made["seconds"] = Seconds(**settings["seconds"])
-    revision = settings["revision"]
-    spreads = {each: NormalSpread(**revision[each]) for each in ("kept", "words")}
-    made["revision"] = RevisionHabit(**{**revision, **spreads})
-    judging = settings["judging"]
+    judging, verdicts = settings["judging"], settings["verdicts"]
     other = judging["criteria"]["other"]
-    criteria = {
-        name: JudgingCriterion(**{**other, **own}) for name, own in judging["criteria"].items()
-    }
-    made["judging"] = JudgingHabit(**{**judging, "criteria": criteria})
-    verdicts = settings["verdicts"]
-    made["verdicts_on"] = {
-        role: {**verdicts, **weights} for role, weights in settings["verdicts_on"].items()
-    }
-    return Profile(name=name, **made)
+    criteria = {each: {**other, **own} for each, own in judging["criteria"].items()}
+    on = {role: {**verdicts, **weights} for role, weights in settings["verdicts_on"].items()}
+    made = {"judging": {**judging, "criteria": criteria}, "verdicts_on": on, "name": name}
+    return msgspec.convert({**settings, **made}, Profile)

@@ -21,16 +21,16 @@ from orglab.providers.base import (
 )
 from orglab.providers.options import known_options
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_tokens
+from orglab.providers.simulated.call_context import CallContext, call_context
 from orglab.providers.simulated.claims import ClaimHints
 from orglab.providers.simulated.evidence import ReportHints
 from orglab.providers.simulated.profile import NormalSpread, Profile, make_profile
-from orglab.providers.simulated.prose import Prose, Sentences, topic_words
+from orglab.providers.simulated.prose import Sentences
 from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.report_writer import first_draft
 from orglab.providers.simulated.revision import earlier_draft, revised
 from orglab.providers.simulated.schema_sampler import NOTHING, SchemaSampler
 from orglab.providers.simulated.scoring import Scorer
-from orglab.providers.simulated.tool_observations import ToolObservations, observe_tools
 from orglab.providers.simulated.tool_policy import choose_call, wants_tool
 from orglab.providers.simulated.verdict_policy import VerdictHints
 from orglab.providers.structured_output.strict_json import spaced
@@ -80,38 +80,32 @@ class SimulatedProvider(Provider):
         Raises:
             BadRequest: No value that fits the schema was found, with the reason.
         """
-        stream = RandomStream(request.identity)
-        prose = Prose(stream, topic_words(request.messages))
-        observed = observe_tools(request.messages)
-        if wants_tool(request, observed, stream, self.profile):
-            call = choose_call(request, observed, stream, prose, self.profile)
+        context = call_context(request, self.profile)
+        if wants_tool(context):
+            call = choose_call(context)
             if call is not None:
                 return self._completion(request, "", (call,))
-        if request.schema is None:
-            return self._completion(request, self._written(request, stream))
-        return self._completion(request, self._structured(request, observed, stream, prose))
+        made = self._written(context) if request.schema is None else self._structured(context)
+        return self._completion(request, made)
 
-    def _written(self, request: Request, stream: RandomStream) -> str:
+    def _written(self, context: CallContext) -> str:
         """Return a first draft, or a revision of an earlier one."""
-        topics, vocabulary = topic_words(request.messages), self.profile.vocabulary
-        earlier = earlier_draft(request.messages)
+        stream, messages = context.stream, context.request.messages
+        earlier = earlier_draft(messages)
+        draft = earlier.draft if earlier else ""
+        sentences = Sentences(stream, context.topics, self.profile.vocabulary, draft)
         if earlier is None:
-            sentences = Sentences(stream, topics, vocabulary)
-            return first_draft(request.messages, stream, sentences, self.profile)
-        sentences = Sentences(stream, topics, vocabulary, earlier.draft)
+            return first_draft(messages, stream, sentences, self.profile)
         return revised(earlier, stream, sentences, self.profile)
 
-    def _structured(
-        self, request: Request, observed: ToolObservations, stream: RandomStream, prose: Prose
-    ) -> str:
-        schema = request.schema or {}
-        hints = _Hints(request, observed, stream, prose, self.profile)
+    def _structured(self, context: CallContext) -> str:
+        stream = context.stream
         try:
             sampler = SchemaSampler(
-                schema,
+                context.request.schema or {},
                 stream,
-                prose,
-                hint=hints,
+                context.prose,
+                hint=_Hints(context),
                 optional=self.profile.optional,
                 words=lambda: self._length(stream, self.profile.field_words),
             )
@@ -163,19 +157,13 @@ def _cut(text: str, most: JSON) -> tuple[str, StopReason]:
 class _Hints:
     """A judge's scores; verdicts by the profile's rates; evidence by what was seen."""
 
-    def __init__(
-        self,
-        request: Request,
-        observed: ToolObservations,
-        stream: RandomStream,
-        prose: Prose,
-        profile: Profile,
-    ) -> None:
+    def __init__(self, context: CallContext) -> None:
+        request, judging = context.request, context.profile.judging
         judges = request.labels.purpose == "judge"
-        self._scores = Scorer(request.messages, stream, profile.judging) if judges else None
-        self._verdict = VerdictHints(request, stream, prose, profile)
+        self._scores = Scorer(request.messages, context.stream, judging) if judges else None
+        self._verdict = VerdictHints(context)
         self._claims = ClaimHints(request.messages)
-        self._report = ReportHints(observed, stream, prose, profile)
+        self._report = ReportHints(context)
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
         score = self._scores(name, schema) if self._scores else None

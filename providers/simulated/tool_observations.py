@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from orglab.providers.base import JSON, Message
+from orglab.providers.simulated.prose import WORDS
 from orglab.providers.structured_output.strict_json import JSONError, loads
 
 __all__ = [
@@ -22,20 +23,7 @@ __all__ = [
 _NUMERIC = ("int", "float", "double", "number", "numeric", "decimal", "real")
 _FEW = 30
 _MEASURES: Mapping[str, str] = {
-    name: measure
-    for measure, names in {
-        "pearson": ("pearson",),
-        "spearman": ("spearman",),
-        "mean": ("mean", "average", "avg"),
-        "median": ("median", "p50", "50%"),
-        "sum": ("sum", "total"),
-        "count": ("count",),
-        "min": ("min", "minimum"),
-        "max": ("max", "maximum"),
-        "std": ("std", "sd", "stddev"),
-        "distinct": ("distinct", "unique", "nunique"),
-    }.items()
-    for name in names
+    name: measure for measure, names in WORDS["measures"].items() for name in names
 }
 _PAIRED = frozenset({"pearson", "spearman"})
 _VALUES = frozenset({"value", "r", "correlation", "coefficient"})

@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from orglab.providers.base import JSON, Request, ToolCall, ToolDefinition
+from orglab.providers.base import JSON, ToolCall, ToolDefinition
+from orglab.providers.simulated.call_context import CallContext
 from orglab.providers.simulated.claims import stated_claims, subject_words
-from orglab.providers.simulated.profile import Profile
-from orglab.providers.simulated.prose import Prose
-from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.schema_sampler import (
     LEAVE_OUT,
     NOTHING,
     NoSampleError,
     SchemaSampler,
 )
-from orglab.providers.simulated.tool_observations import ToolObservations, quoted
+from orglab.providers.simulated.tool_observations import quoted
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["choose_call", "column_name", "wants_tool"]
+__all__ = ["choose_call", "wants_tool"]
 
 _LOOKS = re.compile(r"schema|columns|specification|listing", re.IGNORECASE)
 _TABLE = re.compile(r"(?:\bFROM\s+|table\s+[`\"'])([A-Za-z_]\w*)")
@@ -27,7 +25,6 @@ _COLUMN = re.compile(r"column|field|by|x|y|group_by|of", re.IGNORECASE)
 _COLUMNS = re.compile(r"columns|fields|names", re.IGNORECASE)
 _WHERE = re.compile(r"where|filter|condition", re.IGNORECASE)
 _SQL = re.compile(r"sql|statement", re.IGNORECASE)
-_FOREIGN = ("customer_age", "satisfaction", "region_code", "team_size", "discount", "churn_rate")
 _RECORD = re.compile(r"id|record|key", re.IGNORECASE)
 _SEARCH = re.compile(r"query|search|keywords|terms", re.IGNORECASE)
 _CLAIM = re.compile(r"claim|statement", re.IGNORECASE)
@@ -35,10 +32,9 @@ _CONDITIONS = 0.25
 _GROUPED = 0.3
 
 
-def wants_tool(
-    request: Request, observed: ToolObservations, stream: RandomStream, profile: Profile
-) -> bool:
+def wants_tool(context: CallContext) -> bool:
     """Return whether the model calls a tool now: a first look, then a geometric number a turn."""
+    request, profile = context.request, context.profile
     if request.must_answer or not request.tools:
         return False
     made = 0
@@ -47,52 +43,36 @@ def wants_tool(
             break
         made += message.role == "tool"
     mean = profile.tool_calls.mean
-    chance = mean / (mean + 1.0) if made or observed.tools else profile.looks_first
-    return made < profile.tool_calls.max and stream.chance(chance)
+    chance = mean / (mean + 1.0) if made or context.observed.tools else profile.looks_first
+    return made < profile.tool_calls.max and context.stream.chance(chance)
 
 
-def choose_call(
-    request: Request,
-    observed: ToolObservations,
-    stream: RandomStream,
-    prose: Prose,
-    profile: Profile,
-) -> ToolCall | None:
+def choose_call(context: CallContext) -> ToolCall | None:
     """Return a call of one of the request's tools; None if no arguments fit any."""
-    for tool in _order(request.tools, observed, stream, profile):
-        arguments = _arguments(tool, request, observed, stream, prose, profile)
+    labels = context.request.labels
+    for tool in _order(context):
+        arguments = _arguments(tool, context)
         if arguments is not None:
-            name = f"call_{request.labels.visit}_{request.labels.call}"
+            name = f"call_{labels.visit}_{labels.call}"
             return ToolCall(id=name, name=tool.name, arguments=spaced(arguments))
     return None
 
 
-def _order(
-    tools: tuple[ToolDefinition, ...],
-    observed: ToolObservations,
-    stream: RandomStream,
-    profile: Profile,
-) -> list[ToolDefinition]:
+def _order(context: CallContext) -> list[ToolDefinition]:
     """Return the tools by preference: first, once, one that shows columns or a listing."""
-    order = stream.shuffled(tools)
+    stream, observed = context.stream, context.observed
+    order = stream.shuffled(context.request.tools)
     first = [tool for tool in order if _LOOKS.search(tool.name)]
     rest = [tool for tool in order if tool not in first]
     unseen = any(tool.name not in observed.tools for tool in first)
-    looks = unseen and not observed.columns and stream.chance(profile.looks_first)
+    looks = unseen and not observed.columns and stream.chance(context.profile.looks_first)
     return first + rest if looks else rest + first
 
 
-def _arguments(
-    tool: ToolDefinition,
-    request: Request,
-    observed: ToolObservations,
-    stream: RandomStream,
-    prose: Prose,
-    profile: Profile,
-) -> JSON:
-    hints = _ArgumentHints(tool, request, observed, stream, profile)
+def _arguments(tool: ToolDefinition, context: CallContext) -> JSON:
+    hints, stream = _ArgumentHints(tool, context), context.stream
     sampler = SchemaSampler(
-        tool.parameters, stream, prose, hint=hints, optional=1.0, words=lambda: 3
+        tool.parameters, stream, context.prose, hint=hints, optional=1.0, words=lambda: 3
     )
     try:
         return sampler.sample()
@@ -100,29 +80,13 @@ def _arguments(
         return None
 
 
-def column_name(known: list[str], stream: RandomStream, profile: Profile) -> str:
-    """Return one of ``known``, or at the profile's rate a name that is in no table."""
-    if not known or stream.chance(profile.foreign_columns):
-        return stream.pick(_FOREIGN)
-    return stream.pick(known)
-
-
 class _ArgumentHints:
     """Values for the arguments of one call of one tool."""
 
-    def __init__(
-        self,
-        tool: ToolDefinition,
-        request: Request,
-        observed: ToolObservations,
-        stream: RandomStream,
-        profile: Profile,
-    ) -> None:
+    def __init__(self, tool: ToolDefinition, context: CallContext) -> None:
         self._tool = tool
-        self._request = request
-        self._observed = observed
-        self._stream = stream
-        self._profile = profile
+        self._context = context
+        self._observed, self._stream = context.observed, context.stream
         self._required = frozenset(tool.parameters.get("required", ()))
         self._used: set[str] = set()
 
@@ -148,21 +112,19 @@ class _ArgumentHints:
     def _query_text(self, name: str) -> str:
         """Return words to search for, or a claim to check; "" for other arguments."""
         if _SEARCH.fullmatch(name) and not _SQL.search(self._tool.description):
-            return self._stream.pick(subject_words(self._request.messages))
+            return self._stream.pick(subject_words(self._context.request.messages))
         if _CLAIM.fullmatch(name):
-            claims = stated_claims(self._request.messages)
+            claims = stated_claims(self._context.request.messages)
             return self._stream.pick(claims) if claims else ""
         return ""
 
     def _kept(self, name: str) -> bool:
-        return name in self._required or self._stream.chance(self._profile.optional)
+        return name in self._required or self._stream.chance(self._context.profile.optional)
 
     def _grouping(self, name: str) -> JSON:
         if name not in self._required and not self._stream.chance(_GROUPED):
             return LEAVE_OUT
-        return column_name(
-            self._observed.grouping or list(self._observed.columns), self._stream, self._profile
-        )
+        return self._context.column(self._observed.grouping or list(self._observed.columns))
 
     def _column(self, name: str, schema: Mapping[str, JSON]) -> str:
         """Return a column that suits the argument: numeric for figures, else one with few values."""
@@ -177,7 +139,7 @@ class _ArgumentHints:
             else every
         )
         left = [each for each in fitting or every if each not in self._used]
-        chosen = column_name(left or fitting or every, self._stream, self._profile)
+        chosen = self._context.column(left or fitting or every)
         self._used.add(chosen)
         return chosen
 
@@ -198,9 +160,5 @@ class _ArgumentHints:
     def _query(self, table: str) -> str:
         if not self._observed.columns:
             return f"SELECT count(*) AS n FROM {table}"  # noqa: S608 - a model's query, for a guarded tool
-        by = quoted(
-            column_name(
-                self._observed.grouping or list(self._observed.columns), self._stream, self._profile
-            )
-        )
+        by = quoted(self._context.column(self._observed.grouping or list(self._observed.columns)))
         return f"SELECT {by}, count(*) AS n FROM {table} GROUP BY {by} ORDER BY n DESC LIMIT 10"  # noqa: S608 - as above

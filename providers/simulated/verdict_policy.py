@@ -7,10 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from orglab.providers.base import JSON, Request
-from orglab.providers.simulated.profile import Profile
-from orglab.providers.simulated.prose import Prose
-from orglab.providers.simulated.random_stream import RandomStream
+from orglab.providers.base import JSON
+from orglab.providers.simulated.call_context import CallContext
 from orglab.providers.simulated.revision import first_sentence
 from orglab.providers.simulated.schema_sampler import LEAVE_OUT, NOTHING
 from orglab.providers.simulated.scoring import quality
@@ -28,13 +26,9 @@ _BOARD: Final = re.compile(r"^## Blackboard$|^### From ", re.MULTILINE)
 class VerdictHints:
     """Hints for one verdict: the action first, then its texts."""
 
-    def __init__(
-        self, request: Request, stream: RandomStream, prose: Prose, profile: Profile
-    ) -> None:
-        self._request = request
-        self._stream = stream
-        self._prose = prose
-        self._profile = profile
+    def __init__(self, context: CallContext) -> None:
+        self._request, self._profile = context.request, context.profile
+        self._stream, self._prose = context.stream, context.prose
         self._action: str | None = None
 
     def __call__(self, name: str, schema: Mapping[str, JSON]) -> JSON:
