@@ -52,14 +52,14 @@ class Context(Protocol):
         """The unit's other columns; ``reference`` is its reference answer, if it has one."""
 
     def tool(self, use: str, settings: Mapping[str, JSON]) -> ToolFunction:
-        """An installed tool, made with ``settings``: a function of its arguments.
+        """Return an installed tool, made with ``settings``: a function of its arguments.
 
         Raises:
             EvaluationError: No such tool, or its settings are wrong.
         """
 
     def document(self, path: Path) -> JSON:
-        """A YAML document, read as strictly as a spec.
+        """Return a YAML document, read as strictly as a spec.
 
         Raises:
             EvaluationError: It cannot be read.
@@ -84,7 +84,7 @@ class AskFunction(Protocol):
         name: str,
         repeat: int = 0,
     ) -> JSON:
-        """Asks a model: a call like any other, with repair, price and record.
+        """Ask a model: a call like any other, with repair, price and record.
 
         Args:
             model: The model's entry, as in a spec's ``models``.
@@ -104,7 +104,7 @@ class ToolFunction(Protocol):
     """Calls a tool."""
 
     async def __call__(self, **arguments: JSON) -> JSON:
-        """The tool's result.
+        """Return the tool's result.
 
         Raises:
             EvaluationError: The tool refused; its words.
@@ -116,14 +116,14 @@ class Evaluator(ABC):
     """A measure of a run. A field annotated ``Path`` is a file, resolved by the engine."""
 
     def prepare(self, context: Context) -> None:  # noqa: B027 - most evaluators need nothing
-        """Looks at what it will need, before anything is run or paid for.
+        """Check what it needs before anything runs or costs money.
 
         Raises:
             EvaluationError: It could not do its work, in words for the author.
         """
 
     def asks(self, context: Context) -> Sequence[Mapping[str, JSON]]:  # noqa: ARG002 - most ask none
-        """The entries of the models that it will ask, for who counts the cost beforehand.
+        """Return the entries of the models that it will ask, for who counts the cost beforehand.
 
         Raises:
             EvaluationError: As in ``prepare``.
@@ -132,7 +132,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
-        """Measures ``run``.
+        """Measure ``run``.
 
         Raises:
             EvaluationError: It cannot be measured; a failure record is kept, nothing crashes.
@@ -165,11 +165,11 @@ class OutputEvaluator(Evaluator):
     max: float | None = None
 
     def score_name(self) -> str:
-        """Name of the score; for measures whose name depends on a field."""
-        return self.measure or _small_letters(type(self).__name__)
+        """Return the name of the score; for measures whose name depends on a field."""
+        return self.measure or _snake_case(type(self).__name__)
 
     def score_scale(self) -> Scale:
-        """Scale of the score; for measures whose scale depends on a field."""
+        """Return the scale of the score; for measures whose scale depends on a field."""
         return self.scale
 
     def score(
@@ -180,7 +180,7 @@ class OutputEvaluator(Evaluator):
         passed: bool | None = None,
         detail: Mapping[str, JSON] | None = None,
     ) -> Score:
-        """A score of this measure; ``value`` None = missing, with the reason."""
+        """Return a score of this measure; ``value`` None = missing, with the reason."""
         return Score(
             name=self.score_name(),
             value=value,
@@ -192,14 +192,14 @@ class OutputEvaluator(Evaluator):
 
     @abstractmethod
     async def look(self, output: Output, context: Context) -> Score:
-        """Measures one output; ``Score.reason`` tells its author what is wrong.
+        """Measure one output; ``Score.reason`` tells its author what is wrong.
 
         Raises:
             EvaluationError: It cannot be measured.
         """
 
     async def check(self, output: Output, context: Context) -> Score:
-        """``look``, with ``passed`` decided.
+        """Return the score of ``look`` with ``passed`` decided.
 
         In this order: a missing value (None, NaN) does not pass; ``min`` and ``max`` decide where
         one is given; then ``look``, where it set ``passed``; then a value that is true or false.
@@ -210,20 +210,20 @@ class OutputEvaluator(Evaluator):
         score = await self.look(output, context)
         if _absent(score.value):
             return replace(score, value=None, passed=False, reason=score.reason or "no value")
-        judged = self._judged(score)
+        judged = self._with_passed(score)
         if judged.passed is None:
             raise EvaluationError(f"{score.name} neither passes nor fails: give min or max")
         return judged
 
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
-        """Measures the output of ``role``, or the answer; missing where there is none."""
+        """Measure the output of ``role``, or the answer; missing where there is none."""
         output = standing_output(run, self.role)
         if isinstance(output, str):
             return [self.score(None, output)]
         score = await self.look(output, context)
-        return [score if _absent(score.value) else self._judged(score)]
+        return [score if _absent(score.value) else self._with_passed(score)]
 
-    def _judged(self, score: Score) -> Score:
+    def _with_passed(self, score: Score) -> Score:
         if self.min is not None or self.max is not None:
             return self._bounded(score)
         if score.passed is None and isinstance(score.value, bool):
@@ -242,13 +242,13 @@ class OutputEvaluator(Evaluator):
             limit = f"at most {self.max:g}"
         if not limit:
             return replace(score, passed=True)
-        wrong = f"{score.name} is {_plain(score.value)}, {limit} is asked for"
+        wrong = f"{score.name} is {_value_text(score.value)}, {limit} is asked for"
         reason = f"{wrong}; {score.reason}" if score.reason else wrong
         return replace(score, passed=False, reason=reason)
 
 
 def standing_output(run: RunRecord, role: str | None = None) -> Output | str:
-    """The output that measures of one output look at.
+    """Return the output that measures of one output look at.
 
     Args:
         run: The run.
@@ -270,9 +270,9 @@ def _absent(value: object) -> bool:
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
-def _plain(value: float | bool) -> str:
+def _value_text(value: float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:.6g}"
 
 
-def _small_letters(name: str) -> str:
+def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

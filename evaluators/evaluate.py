@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from orglab.evaluators.base import Context, EvaluationError, Evaluator, RunRecord, Score
 
-__all__ = ["Evaluation", "evaluate_run", "fault_words"]
+__all__ = ["EvaluatorResult", "evaluate_run", "fault_words"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Evaluation:
+class EvaluatorResult:
     """What one evaluator gave for a run.
 
     Attributes:
@@ -30,38 +30,42 @@ class Evaluation:
 
 async def evaluate_run(
     run: RunRecord, uses: Sequence[tuple[str, Evaluator]], context: Context
-) -> list[Evaluation]:
-    """Measures ``run`` with each evaluator, side by side; results in the order of ``uses``.
+) -> list[EvaluatorResult]:
+    """Measure ``run`` with each evaluator, side by side; results in the order of ``uses``.
 
     Args:
         run: The record.
         uses: Each evaluator with a key that tells it from the others.
         context: What they may use beside the record.
     """
-    return list(await asyncio.gather(*(_one(run, key, each, context) for key, each in uses)))
+    return list(
+        await asyncio.gather(*(_evaluate_one(run, key, each, context) for key, each in uses))
+    )
 
 
-async def _one(run: RunRecord, key: str, evaluator: Evaluator, context: Context) -> Evaluation:
+async def _evaluate_one(
+    run: RunRecord, key: str, evaluator: Evaluator, context: Context
+) -> EvaluatorResult:
     try:
         scores = [_checked(score) for score in await evaluator.evaluate(run, context)]
     except Exception as fault:  # noqa: BLE001 - whatever a plugin raises, the other measures count
-        return Evaluation(key=key, error=fault_words(fault))
+        return EvaluatorResult(key=key, error=fault_words(fault))
     names = [score.name for score in scores]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        return Evaluation(key=key, error=f"two scores have one name: {', '.join(twice)}")
-    return Evaluation(key=key, scores=tuple(scores))
+        return EvaluatorResult(key=key, error=f"two scores have one name: {', '.join(twice)}")
+    return EvaluatorResult(key=key, scores=tuple(scores))
 
 
 def fault_words(fault: Exception) -> str:
-    """A failure in words; other than an ``EvaluationError`` it is a fault of the evaluator."""
+    """Return an error message; only an ``EvaluationError`` is not a bug of the evaluator."""
     if isinstance(fault, EvaluationError):
         return str(fault)
     return f"a fault of the evaluator: {type(fault).__name__}: {fault}"
 
 
 def _checked(score: object) -> Score:
-    """The score, fit for strict JSON; a value that is no number becomes missing."""
+    """Return the score, fit for strict JSON; a value that is no number becomes missing."""
     if not isinstance(score, Score):
         raise EvaluationError(f"an evaluator must give scores, not {type(score).__name__}")
     if isinstance(score.value, float) and not math.isfinite(score.value):

@@ -35,7 +35,7 @@ from orglab.engine.run.turn_preparation import TurnPreparation
 from orglab.engine.run.voting import counted
 from orglab.engine.spec.model import AuthorityLink
 from orglab.engine.spec.validate.path_confinement import confined_file
-from orglab.engine.tools.source_pool import Sources
+from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.parse import Reading
 from orglab.results.records import Output
@@ -48,9 +48,11 @@ __all__ = ["Outcome", "RunPlan", "Unit", "resolver", "run_team"]
 class RunPlan:
     """What all runs of a team share: made once, read by many runs at a time."""
 
-    def __init__(self, team: Team, registry: ModelRegistry, sources: Sources | None = None) -> None:
+    def __init__(
+        self, team: Team, registry: ModelRegistry, sources: SourcePool | None = None
+    ) -> None:
         self.team = team
-        self.sources = sources or Sources()
+        self.sources = sources or SourcePool()
         self.topology = team.topology
         self.registry = registry
         self.routing = RoutingPlan(team)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["CHARACTERS", "bounded", "finite_rows", "strict", "tidy"]
+__all__ = ["CHARACTERS", "bounded", "finite_rows", "tidy", "to_strict_json"]
 
 CHARACTERS = 8_000
 _LONG = 400  # characters of one text before it is cut
@@ -18,14 +18,14 @@ _SHORT = 60
 
 
 def tidy(number: float) -> float | int:
-    """A figure without binary noise: 15 significant digits, whole numbers untouched."""
+    """Return a figure without binary noise: 15 significant digits, whole numbers untouched."""
     return number if isinstance(number, int) else float(f"{number:.15g}")
 
 
-def strict(value: object) -> JSON:
-    """``value`` as JSON: dates in ISO, bytes in hex, decimals as numbers, ``inf`` as text."""
+def to_strict_json(value: object) -> JSON:
+    """Return ``value`` as JSON: dates in ISO, bytes in hex, decimals as numbers, ``inf`` as text."""
     if value is None or isinstance(value, bool | int | str):
-        return _plain(value)
+        return _plain_scalar(value)
     if isinstance(value, float | Decimal):
         return _fraction(value)
     if isinstance(value, datetime | date | time):
@@ -33,14 +33,14 @@ def strict(value: object) -> JSON:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
     if isinstance(value, Mapping):
-        return {_key(key): strict(one) for key, one in value.items()}
+        return {_json_key(key): to_strict_json(one) for key, one in value.items()}
     if isinstance(value, Sequence | set | frozenset):
-        return [strict(one) for one in value]
-    return _foreign(value)
+        return [to_strict_json(one) for one in value]
+    return _foreign_scalar(value)
 
 
-def _plain(value: bool | int | str | None) -> JSON:
-    """Exactly the plain types: their subclasses (enumerations, numpy's texts) lose the rest."""
+def _plain_scalar(value: bool | int | str | None) -> JSON:
+    """Return exactly the plain type: subclasses (enumerations, numpy strings) are converted."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -58,23 +58,23 @@ def _fraction(value: float | Decimal) -> JSON:
     return float(value)
 
 
-def _key(key: object) -> str:
-    return key if isinstance(key, str) else spaced(strict(key)).strip('"')
+def _json_key(key: object) -> str:
+    return key if isinstance(key, str) else spaced(to_strict_json(key)).strip('"')
 
 
-def _foreign(value: object) -> JSON:
-    """A value of another library: numpy's scalars know their Python twin; else its text."""
+def _foreign_scalar(value: object) -> JSON:
+    """Return numpy's scalars as Python's, anything else as text."""
     if isinstance(value, timedelta):
         return str(value)
     twin = getattr(value, "item", None)
     found = twin() if callable(twin) else value
-    return str(value) if type(found) is type(value) else strict(found)
+    return str(value) if type(found) is type(value) else to_strict_json(found)
 
 
 def finite_rows(
     names: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> tuple[list[list[object]], list[str]]:
-    """Rows with null in place of what is no finite number, and notes that say where and how many."""
+    """Return rows with null in place of what is no finite number, and notes that say where and how many."""
     odd = {
         at: [row[at] for row in rows if _is_odd(row[at])]
         for at in range(len(names))
@@ -82,7 +82,7 @@ def finite_rows(
     }
     notes = [
         f"`{names[at]}`: {len(found)} of {len(rows)} values shown as null are not missing but "
-        + " or ".join(dict.fromkeys(_odd_words(value) for value in found))
+        + " or ".join(dict.fromkeys(_not_finite_phrase(value) for value in found))
         for at, found in odd.items()
     ]
     return [[None if _is_odd(value) else value for value in row] for row in rows], notes
@@ -92,7 +92,7 @@ def _is_odd(value: object) -> bool:
     return isinstance(value, float | Decimal) and not math.isfinite(value)
 
 
-def _odd_words(value: object) -> str:
+def _not_finite_phrase(value: object) -> str:
     if isinstance(value, float | Decimal) and math.isinf(value):
         return "infinite" if value > 0 else "negative infinite"
     return "no number"
@@ -103,7 +103,7 @@ def bounded(
     characters: int = CHARACTERS,
     longest: Sequence[int] = (_LONG, _SHORT),
 ) -> dict[str, JSON]:
-    """``value`` in at most ``characters`` of JSON; what was cut is said in it.
+    """Return ``value`` in at most ``characters`` of JSON, with a note of what was cut.
 
     Long texts are cut first; then lists lose their last items, the longest list first, and
     ``cut`` says how many of each. ``value`` must be strict already.
@@ -121,7 +121,7 @@ def bounded(
         shorter = _shortened(value, length)
         if len(spaced(shorter)) <= characters:
             return shorter  # type: ignore[no-any-return]  # a dict stays a dict
-    return _fewer(shorter, characters)
+    return _shorter_lists(shorter, characters)
 
 
 def _shortened(value: JSON, longest: int) -> JSON:
@@ -135,7 +135,7 @@ def _shortened(value: JSON, longest: int) -> JSON:
     return value
 
 
-def _fewer(value: dict[str, JSON], characters: int) -> dict[str, JSON]:
+def _shorter_lists(value: dict[str, JSON], characters: int) -> dict[str, JSON]:
     cut: dict[str, int] = {}
     while True:
         lists = [key for key, one in value.items() if isinstance(one, list) and one]
@@ -143,15 +143,15 @@ def _fewer(value: dict[str, JSON], characters: int) -> dict[str, JSON]:
             return {"cut": "the result is too large to show: ask for less"}
         key = max(lists, key=lambda one: len(spaced(value[one])))
         room = characters - len(spaced({**value, key: [], "cut": {**cut, key: 10**9}}))
-        kept = _fitting(value[key], room)[: len(value[key]) - 1]
+        kept = _items_that_fit(value[key], room)[: len(value[key]) - 1]
         cut[key] = len(value[key]) - len(kept)
         value = {**value, key: kept}
         if len(spaced(value)) + len(spaced({"cut": cut})) <= characters:
             return {**value, "cut": cut}
 
 
-def _fitting(items: list[JSON], room: int) -> list[JSON]:
-    """The first items whose JSON fits into ``room`` characters."""
+def _items_that_fit(items: list[JSON], room: int) -> list[JSON]:
+    """Return the first items whose JSON fits into ``room`` characters."""
     used = 0
     for place, one in enumerate(items):
         used += len(spaced(one)) + 2

@@ -36,7 +36,7 @@ class _Setting:
 
 
 def make(use: str, settings: Mapping[str, JSON], *, resolve: Resolve) -> Tool:
-    """The installed tool ``use``, made with ``settings``.
+    """Return the installed tool ``use``, made with ``settings``.
 
     Args:
         use: Its name in the entry point group ``orglab.tools``.
@@ -53,7 +53,7 @@ def make(use: str, settings: Mapping[str, JSON], *, resolve: Resolve) -> Tool:
 
 
 def make_plugin(group: Group, name: str, settings: Mapping[str, JSON], resolve: Resolve) -> object:
-    """The installed plugin ``name`` of ``group``, a dataclass, made with ``settings``.
+    """Return the installed plugin ``name`` of ``group``, a dataclass, made with ``settings``.
 
     Raises:
         ValueError: No such plugin, or a setting is unknown, missing or wrong; in words.
@@ -68,7 +68,8 @@ def make_plugin(group: Group, name: str, settings: Mapping[str, JSON], resolve: 
     if missing:
         raise ValueError(f"{called} needs {', '.join(f'`{one}`' for one in missing)}")
     values = {
-        key: _value(called, key, value, known[key], resolve) for key, value in settings.items()
+        key: _checked_value(called, key, value, known[key], resolve)
+        for key, value in settings.items()
     }
     try:
         return plugin(**values)
@@ -94,7 +95,7 @@ def _like(name: str, known: Sequence[str]) -> str:
 
 @cache
 def settings_of(plugin: type[Any]) -> Mapping[str, Any]:
-    """The settings of a plugin class by name: ``annotation``, ``required``, ``file`` of each.
+    """Return the settings of a plugin class by name: ``annotation``, ``required``, ``file`` of each.
 
     Raises:
         ValueError: It is no dataclass, or an annotation of it names nothing.
@@ -117,19 +118,21 @@ def settings_of(plugin: type[Any]) -> Mapping[str, Any]:
 
 
 def _arms(annotation: object) -> tuple[Any, ...]:
-    """The members of a union; of anything else, itself."""
+    """Return the members of a union; of anything else, itself."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return typing.get_args(annotation)
     return (annotation,)
 
 
 def _items(annotation: object) -> object:
-    """What a list or tuple holds; None for anything else."""
+    """Return the item type of a list or tuple; None for anything else."""
     inner = typing.get_args(annotation)
     return inner[0] if typing.get_origin(annotation) in (list, tuple, Sequence) else None
 
 
-def _value(called: str, key: str, value: JSON, setting: _Setting, resolve: Resolve) -> JSON | Path:
+def _checked_value(
+    called: str, key: str, value: JSON, setting: _Setting, resolve: Resolve
+) -> JSON | Path:
     if not _fits(value, setting.annotation):
         wanted = " or ".join(_spoken(one) for one in _arms(setting.annotation))
         raise ValueError(f"{called}: `{key}` must be {wanted}, not {value!r:.60}")
@@ -143,7 +146,7 @@ def _resolved(value: JSON, resolve: Resolve) -> JSON | Path:
 
 
 def _fits(value: JSON, annotation: object) -> bool:
-    """The JSON ``value`` can stand for ``annotation``; what JSON knows nothing of always fits."""
+    """Return whether the JSON ``value`` fits ``annotation``; unknown annotations fit anything."""
     return any(_fits_one(value, one) for one in _arms(annotation))
 
 

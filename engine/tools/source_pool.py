@@ -12,18 +12,18 @@ from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin
 from orglab.providers.tool_source import OpenSource
 
-__all__ = ["Sources"]
+__all__ = ["SourcePool"]
 
 
-class Sources:
+class SourcePool:
     """Opens each source when it is first called, and closes all at the end of the study."""
 
     def __init__(self) -> None:
-        """Opens none yet."""
+        """Create an empty pool."""
         self._open: dict[str, OpenSource] = {}
 
     async def call(self, use: ToolUse, arguments: Mapping[str, JSON], *, folder: Path) -> JSON:
-        """Calls a tool of a source.
+        """Call a tool of a source.
 
         Args:
             use: The tool; arms that declare the same source share it.
@@ -44,7 +44,7 @@ class Sources:
         return self._open[key]
 
     async def aclose(self) -> None:
-        """Closes every source."""
+        """Close every source."""
         sources, self._open = list(self._open.values()), {}
         for source in sources:
             await source.aclose()

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from orglab.evaluators.base import JSON, Context, EvaluationError
 
-__all__ = ["ANALYSIS", "Criterion", "Panel", "read_panel"]
+__all__ = ["ANALYSIS", "Panel", "RubricCriterion", "read_panel"]
 
 ANALYSIS = "analysis"
 """The field in which a judge writes before it scores: no criterion can be called so."""
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Criterion:
+class RubricCriterion:
     """One thing that is scored.
 
     Attributes:
@@ -60,38 +60,38 @@ class Panel:
 
     folder: Path
     instructions: str
-    criteria: Mapping[str, Criterion]
+    criteria: Mapping[str, RubricCriterion]
     judges: Mapping[str, Mapping[str, JSON]]
     repeats: int
     shuffle: bool
 
 
 def read_panel(path: Path, context: Context) -> Panel:
-    """Reads a panel's document.
+    """Read a panel's document.
 
     Raises:
         EvaluationError: It is wrong.
     """
-    document = _map(context.document(path), path.name)
-    _known(document, ("rubric", "judges", "repeats", "shuffle"), path.name)
+    document = _as_map(context.document(path), path.name)
+    _check_keys(document, ("rubric", "judges", "repeats", "shuffle"), path.name)
     rubric = _inlined(document.get("rubric"), "rubric", path, context)
-    judges = _told(_inlined(document.get("judges"), "judges", path, context))
-    _known(rubric, ("instructions", "criteria"), "rubric")
-    criteria = _told(_map(rubric.get("criteria"), "rubric.criteria"))
+    judges = _without_remarks(_inlined(document.get("judges"), "judges", path, context))
+    _check_keys(rubric, ("instructions", "criteria"), "rubric")
+    criteria = _without_remarks(_as_map(rubric.get("criteria"), "rubric.criteria"))
     if not judges or not criteria:
         raise EvaluationError(f"{path.name}: at least one judge and one criterion are wanted")
     return Panel(
         folder=path.parent,
-        instructions=_value(rubric, "instructions", "rubric", str, ""),
+        instructions=_typed_value(rubric, "instructions", "rubric", str, ""),
         criteria={name: _criterion(name, part) for name, part in criteria.items()},
-        judges={name: _map(entry, f"judges.{name}") for name, entry in judges.items()},
+        judges={name: _as_map(entry, f"judges.{name}") for name, entry in judges.items()},
         repeats=_repeats(document, path.name),
-        shuffle=_value(document, "shuffle", path.name, bool, False),
+        shuffle=_typed_value(document, "shuffle", path.name, bool, False),
     )
 
 
 def _repeats(document: Mapping[str, JSON], name: str) -> int:
-    repeats = _value(document, "repeats", name, int, 1)
+    repeats = _typed_value(document, "repeats", name, int, 1)
     if isinstance(repeats, bool) or not 1 <= repeats <= MOST_REPEATS:
         wanted = f"a whole number from 1 to {MOST_REPEATS}"
         raise EvaluationError(f"{name}: repeats is {wanted}, got {repeats!r}")
@@ -101,21 +101,21 @@ def _repeats(document: Mapping[str, JSON], name: str) -> int:
 # --- the rubric ----------------------------------------------------------------------------------
 
 
-def _criterion(name: str, part: JSON) -> Criterion:
+def _criterion(name: str, part: JSON) -> RubricCriterion:
     where = f"rubric.criteria.{name}"
     if name == ANALYSIS or name.startswith("judge_panel"):
         raise EvaluationError(f"{where}: a criterion cannot be called {name!r}")
-    criterion = _map(part, where)
-    _known(criterion, ("asks", "levels"), where)
-    written = _told(_map(criterion.get("levels"), f"{where}.levels"))
+    criterion = _as_map(part, where)
+    _check_keys(criterion, ("asks", "levels"), where)
+    written = _without_remarks(_as_map(criterion.get("levels"), f"{where}.levels"))
     levels = {_level(level, where): text for level, text in written.items()}
     if len(levels) < 2:
         raise EvaluationError(f"{where}.levels: at least two levels are wanted")
     for level, text in levels.items():
         if not isinstance(text, str):
             raise EvaluationError(f"{where}.levels.{level}: a text is wanted: what it means")
-    asks = _value(criterion, "asks", where, str, "")
-    return Criterion(name=name, asks=asks, levels=dict(sorted(levels.items())))
+    asks = _typed_value(criterion, "asks", where, str, "")
+    return RubricCriterion(name=name, asks=asks, levels=dict(sorted(levels.items())))
 
 
 def _level(level: str, where: str) -> int:
@@ -128,29 +128,29 @@ def _level(level: str, where: str) -> int:
 
 
 def _inlined(value: JSON, name: str, path: Path, context: Context) -> Mapping[str, JSON]:
-    """A part as it is written, or what ``{file: …}`` holds; the file stays in the panel's folder."""
-    found = _map(value, name)
+    """Return a part as it is written, or what ``{file: …}`` holds; the file stays in the panel's folder."""
+    found = _as_map(value, name)
     file = found.get("file")
     if list(found) != ["file"] or not isinstance(file, str):
         return found
     inner = path.parent / file.replace("\0", "")
     if not inner.resolve().is_relative_to(path.parent.resolve()):
         raise EvaluationError(f"{name}: {file} lies outside the panel's folder")
-    return _map(context.document(inner.resolve()), file)
+    return _as_map(context.document(inner.resolve()), file)
 
 
-def _map(value: JSON, name: str) -> Mapping[str, JSON]:
+def _as_map(value: JSON, name: str) -> Mapping[str, JSON]:
     if not isinstance(value, Mapping):
         raise EvaluationError(f"{name}: a map is wanted")
     return value
 
 
-def _told(part: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Without remarks."""
+def _without_remarks(part: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return ``part`` without remarks."""
     return {key: value for key, value in part.items() if not key.startswith("x-")}
 
 
-def _value(part: Mapping[str, JSON], key: str, name: str, kind: type[T], default: T) -> T:
+def _typed_value(part: Mapping[str, JSON], key: str, name: str, kind: type[T], default: T) -> T:
     value = part.get(key, default)
     if not isinstance(value, kind):
         words = {str: "a text", bool: "true or false", int: "a whole number"}[kind]
@@ -158,7 +158,7 @@ def _value(part: Mapping[str, JSON], key: str, name: str, kind: type[T], default
     return value
 
 
-def _known(document: Mapping[str, JSON], known: Collection[str], name: str) -> None:
-    for key in _told(document):
+def _check_keys(document: Mapping[str, JSON], known: Collection[str], name: str) -> None:
+    for key in _without_remarks(document):
         if key not in known:
             raise EvaluationError(f"{name}: unknown key {key!r}; there are: {', '.join(known)}")

@@ -45,7 +45,7 @@ class Approvals(Evaluator):
         run: RunRecord,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Sequence[Score]:
-        """First-try approval and the counts; missing where they cannot be known."""
+        """Return first-try approval and the counts; missing where they cannot be known."""
         verdicts = self._verdicts(run, self.role)
         return [self._first_try(run), *self._counts(run, verdicts), *self._reviews(run, verdicts)]
 
@@ -59,7 +59,7 @@ class Approvals(Evaluator):
         ]
 
     def _looked_at(self, run: RunRecord, kind: str, role: str | None) -> list[str]:
-        """Outputs that events of a kind (``check``, ``unreviewed``) speak of."""
+        """Return outputs that events of a kind (``check``, ``unreviewed``) name."""
         wrote = _writers(run)
         outputs = [
             str(event.body.get("output"))
@@ -75,7 +75,7 @@ class Approvals(Evaluator):
         return Score(name="first_try_approval", value=value, scale="binary", passed=value)
 
     def _accepted(self, run: RunRecord) -> bool | str:
-        """Whether it was accepted at the first try, or why that cannot be told."""
+        """Return whether it was accepted at the first try, or why that cannot be told."""
         if run.status != "completed":
             return f"{run.status}: nothing was accepted for good"
         role = self.role or (None if self.link else run.answer.role if run.answer else None)
@@ -104,12 +104,12 @@ class Approvals(Evaluator):
         missing = self._uncounted(run, verdicts)
         forced = [verdict for verdict in verdicts if verdict.forced]
         outputs = {verdict.output for verdict in forced}
-        yield _count("forced_accepts", forced, missing, value=len(outputs))
+        yield _count_score("forced_accepts", forced, missing, value=len(outputs))
         for name, action in _COUNTED.items():
-            yield _count(name, [each for each in verdicts if each.action == action], missing)
+            yield _count_score(name, [each for each in verdicts if each.action == action], missing)
 
     def _uncounted(self, run: RunRecord, verdicts: Sequence[Verdict]) -> str:
-        """Why counts are missing, or ""."""
+        """Return why counts are missing, or ""."""
         if run.status in ("failed", "running"):
             return f"{run.status}: not all reviews took place"
         looked_at = verdicts or self._looked_at(run, "check", self.role)
@@ -117,17 +117,17 @@ class Approvals(Evaluator):
 
     def _reviews(self, run: RunRecord, verdicts: Sequence[Verdict]) -> Iterator[Score]:
         reviews = [verdict for verdict in verdicts if verdict.by != "coin"]
-        yield _count("reviews", reviews, "")
+        yield _count_score("reviews", reviews, "")
         skipped = self._looked_at(run, "unreviewed", self.role)
         yield Score(name="unreviewed", value=len(skipped), scale="count")
 
 
 def _writers(run: RunRecord) -> dict[str, set[str]]:
-    """Role and copy that wrote each output."""
+    """Return role and copy that wrote each output."""
     return {output.id: {output.role, output.copy} for output in run.outputs}
 
 
-def _count(
+def _count_score(
     name: str, verdicts: Sequence[Verdict], missing: str, *, value: int | None = None
 ) -> Score:
     if missing:

@@ -24,12 +24,12 @@ _VOID = ("rejected", "lapsed")
 
 
 def draft_name(measure: str, number: int) -> str:
-    """The name of a measure of one draft: ``words@2`` is that of the second."""
+    """Return the name of a measure of one draft: ``words@2`` is that of the second."""
     return f"{measure}@{number}"
 
 
 def no_field(field: str | None) -> str:
-    """Why a text is missing, in words."""
+    """Return why a text is missing, in words."""
     return f"the output has no field {field!r}"
 
 
@@ -47,13 +47,13 @@ class Drafting:
     reason: str = ""
 
     def missing(self, number: int) -> str:
-        """Why draft ``number`` is missing, in words."""
+        """Return why draft ``number`` is missing, in words."""
         count = len(self.drafts)
         return self.reason or f"{count} draft{'s' * (count != 1)}: no draft {number}"
 
 
 def drafting(run: RunRecord, role: str | None) -> Drafting:
-    """The drafts of a role, or of one copy.
+    """Return the drafts of a role, or of one copy.
 
     Args:
         run: The run, however it ended.
@@ -78,7 +78,7 @@ def drafting(run: RunRecord, role: str | None) -> Drafting:
 
 
 def draft_detail(run: RunRecord, draft: Output) -> dict[str, JSON]:
-    """Which output a draft is, what became of it, and what obliged its writer to write it.
+    """Return which output a draft is, what became of it, and what obliged its writer to write it.
 
     ``obliged_by`` is the directive's action (``revise``, ``question``, ``reject``), ``anew`` where
     something upstream began anew, "" for a turn that nothing obliged.
@@ -113,14 +113,14 @@ class TextMeasure(OutputEvaluator):
 
     @abstractmethod
     def measured(self, text: str) -> Sequence[Score]:
-        """The scores of a text, the measure itself first; always the same names.
+        """Return the scores of a text, the measure itself first; always the same names.
 
         Raises:
             EvaluationError: It cannot be measured.
         """
 
     def missing(self, reason: str) -> Sequence[Score]:
-        """The scores where there is no text; as many as ``measured`` gives."""
+        """Return the scores where there is no text; as many as ``measured`` gives."""
         return [self.score(None, reason)]
 
     async def look(
@@ -128,18 +128,18 @@ class TextMeasure(OutputEvaluator):
         output: Output,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Score:
-        """The measure itself."""
-        return self._of(output)[0]
+        """Return the measure itself."""
+        return self._scores_of(output)[0]
 
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
-        """The scores of the output; with ``drafts`` also those of each draft."""
+        """Return the scores of the output; with ``drafts`` also those of each draft."""
         first, *_ = await super().evaluate(run, context)
         output = standing_output(run, self.role)
-        others = self.missing(output) if isinstance(output, str) else self._of(output)
+        others = self.missing(output) if isinstance(output, str) else self._scores_of(output)
         found = [first, *others[1:]]
         return [*found, *self._drafts(run)] if self.drafts else found
 
-    def _of(self, output: Output) -> Sequence[Score]:
+    def _scores_of(self, output: Output) -> Sequence[Score]:
         text = text_at(output, self.field)
         return self.missing(no_field(self.field)) if text is None else self.measured(text)
 
@@ -147,7 +147,9 @@ class TextMeasure(OutputEvaluator):
         found = drafting(run, self.role)
         for number in range(1, max(2, len(found.drafts)) + 1):
             draft = found.drafts[number - 1] if number <= len(found.drafts) else None
-            scores = self.missing(found.missing(number)) if draft is None else self._of(draft)
+            scores = (
+                self.missing(found.missing(number)) if draft is None else self._scores_of(draft)
+            )
             told = {} if draft is None else draft_detail(run, draft)
             for score in scores:
                 name = draft_name(score.name, number)

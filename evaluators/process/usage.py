@@ -22,7 +22,7 @@ class Usage(Evaluator):
         run: RunRecord,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Sequence[Score]:
-        """All scores of ``docs/reference/evaluators.md``, in its order."""
+        """Return all scores of ``docs/reference/evaluators.md``, in its order."""
         calls = [call for call in run.calls if call.purpose != "judge"]
         return [
             *_tokens(calls),
@@ -36,11 +36,11 @@ class Usage(Evaluator):
         ]
 
 
-def _score(name: str, value: float, scale: Scale = "count", **detail: JSON) -> Score:
+def _usage_score(name: str, value: float, scale: Scale = "count", **detail: JSON) -> Score:
     return Score(name=name, value=value, scale=scale, detail=detail)
 
 
-def _by(names: Iterable[str]) -> dict[str, int]:
+def _count_by(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
 
 
@@ -53,8 +53,8 @@ def _tokens(calls: Sequence[CallRecord]) -> Iterator[Score]:
         by_role: dict[str, int] = {}
         for call in calls:
             by_role[call.role] = by_role.get(call.role, 0) + counted[call.position]
-        yield _score(f"tokens.{name}", sum(counted.values()), by_role=by_role)
-    yield _score("tokens.total", sum(read.values()) + sum(written.values()))
+        yield _usage_score(f"tokens.{name}", sum(counted.values()), by_role=by_role)
+    yield _usage_score("tokens.total", sum(read.values()) + sum(written.values()))
 
 
 def _dollars(name: str, calls: Sequence[CallRecord]) -> Score:
@@ -68,34 +68,34 @@ def _dollars(name: str, calls: Sequence[CallRecord]) -> Score:
         )
         detail = {"known_part": sum(costs)}
         return Score(name=name, value=None, scale="ratio", reason=reason, detail=detail)
-    return _score(name, sum(costs), "ratio")
+    return _usage_score(name, sum(costs), "ratio")
 
 
 def _seconds(run: RunRecord, calls: Sequence[CallRecord]) -> Iterator[Score]:
     service = sum(call.service_seconds for call in calls)
     waiting = sum(call.waiting_seconds for call in calls)
     tools = sum(call.seconds for call in run.tool_calls)
-    yield _score("seconds", service + waiting + tools, "ratio")
-    yield _score("seconds.service", service, "ratio")
-    yield _score("seconds.waiting", waiting, "ratio")
-    yield _score("seconds.tools", tools, "ratio")
+    yield _usage_score("seconds", service + waiting + tools, "ratio")
+    yield _usage_score("seconds.service", service, "ratio")
+    yield _usage_score("seconds.waiting", waiting, "ratio")
+    yield _usage_score("seconds.tools", tools, "ratio")
 
 
 def _calls(run: RunRecord, calls: Sequence[CallRecord]) -> Iterator[Score]:
     failed = [call for call in calls if call.error]
     unpaid = [call for call in calls if not call.paid]
-    yield _score("calls", len(calls), by_role=_by(call.role for call in calls))
-    kinds = _by(str((call.error or {}).get("kind", "unknown")) for call in failed)
-    yield _score("calls.failed", len(failed), by_kind=kinds)
+    yield _usage_score("calls", len(calls), by_role=_count_by(call.role for call in calls))
+    kinds = _count_by(str((call.error or {}).get("kind", "unknown")) for call in failed)
+    yield _usage_score("calls.failed", len(failed), by_kind=kinds)
     origins = ["another study" if call.kept else "another run" for call in unpaid]
-    yield _score("calls.unpaid", len(unpaid), by_origin=_by(origins))
-    yield _score("repairs", _repairs(calls))
-    yield _score("asked_again", run.asked_again)
+    yield _usage_score("calls.unpaid", len(unpaid), by_origin=_count_by(origins))
+    yield _usage_score("repairs", _repairs(calls))
+    yield _usage_score("asked_again", run.asked_again)
     yield _simulated(calls)
 
 
 def _repairs(calls: Sequence[CallRecord]) -> int:
-    """Calls that followed a reply of the same turn which could not be read."""
+    """Count calls that followed an unreadable reply in the same turn."""
     unread: dict[tuple[str, int], bool] = {}
     repairs = 0
     for call in calls:
@@ -112,41 +112,44 @@ def _simulated(calls: Sequence[CallRecord]) -> Score:
     if not replies:
         return Score(name="simulated", value=None, scale="ratio", reason="no call was answered")
     share = sum(call.simulated for call in replies) / len(replies)
-    return _score("simulated", share, "ratio")
+    return _usage_score("simulated", share, "ratio")
 
 
 def _turns(run: RunRecord) -> Iterator[Score]:
     own = [event.body for event in run.events if event.kind == "turn"]
     reviews = [event.body for event in run.events if event.kind == "review"]
-    by_role = _by(
-        [_text(body, "role") for body in own] + [_text(body, "superior") for body in reviews]
+    by_role = _count_by(
+        [_event_text(body, "role") for body in own]
+        + [_event_text(body, "superior") for body in reviews]
     )
-    yield _score("turns", len(own) + len(reviews), by_role=by_role, reviews=len(reviews))
+    yield _usage_score("turns", len(own) + len(reviews), by_role=by_role, reviews=len(reviews))
 
 
-def _text(body: Mapping[str, JSON], key: str) -> str:
+def _event_text(body: Mapping[str, JSON], key: str) -> str:
     return str(body.get(key, ""))
 
 
 def _tool_calls(run: RunRecord) -> Iterator[Score]:
     asked = [call for call in run.tool_calls if not call.prompt]
     refused = [call for call in asked if call.refused]
-    by_role = _by(call.role for call in asked)
-    yield _score(
-        "tool_calls", len(asked), by_tool=_by(call.tool for call in asked), by_role=by_role
+    by_role = _count_by(call.role for call in asked)
+    yield _usage_score(
+        "tool_calls", len(asked), by_tool=_count_by(call.tool for call in asked), by_role=by_role
     )
-    yield _score("tool_calls.refused", len(refused), by_why=_by(call.refused for call in refused))
-    yield _score("tool_calls.errors", sum(call.error and not call.refused for call in asked))
-    yield _score("tool_calls.prompt", sum(call.prompt for call in run.tool_calls))
+    yield _usage_score(
+        "tool_calls.refused", len(refused), by_why=_count_by(call.refused for call in refused)
+    )
+    yield _usage_score("tool_calls.errors", sum(call.error and not call.refused for call in asked))
+    yield _usage_score("tool_calls.prompt", sum(call.prompt for call in run.tool_calls))
 
 
 def _loops(run: RunRecord) -> Score:
     verdicts = [verdict for verdict in run.verdicts if verdict.obliged]
     closing = closing_uses(run.events)
-    return _score(
+    return _usage_score(
         "loops",
         len(verdicts) + len(closing),
-        by_link=_by([verdict.link for verdict in verdicts] + closing),
-        by_action=_by([verdict.action for verdict in verdicts] + ["forward"] * len(closing)),
-        by_source=_by([verdict.by for verdict in verdicts] + ["forward"] * len(closing)),
+        by_link=_count_by([verdict.link for verdict in verdicts] + closing),
+        by_action=_count_by([verdict.action for verdict in verdicts] + ["forward"] * len(closing)),
+        by_source=_count_by([verdict.by for verdict in verdicts] + ["forward"] * len(closing)),
     )

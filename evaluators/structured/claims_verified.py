@@ -65,11 +65,11 @@ class ClaimsVerified(OutputEvaluator):
         output: Output,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Score:
-        """Counts the verdicts."""
+        """Count the verdicts."""
         items = listed(structured(output, self.field), self.field)
-        claims = [self._read(number, item) for number, item in enumerate(items)]
+        claims = [self._parse_claim(number, item) for number, item in enumerate(items)]
         open_claims = [each for each in claims if not each.supported]
-        wrong = [_told(each) for each in open_claims[:_SHOWN]]
+        wrong = [_claim_phrase(each) for each in open_claims[:_SHOWN]]
         if len(open_claims) > _SHOWN:
             wrong.append(f"and {len(open_claims) - _SHOWN} more")
         if len(claims) < self.at_least:
@@ -83,7 +83,7 @@ class ClaimsVerified(OutputEvaluator):
         return self.score(value, reason, passed=not wrong, detail=detail)
 
     async def check(self, output: Output, context: Context) -> Score:
-        """As any check; too few claims never pass, and none pass where none are asked for."""
+        """Check as any evaluator; too few claims never pass, and none pass where none are required."""
         score = await super().check(output, context)
         given = score.detail["claims"]
         if given >= max(1, self.at_least):
@@ -91,7 +91,7 @@ class ClaimsVerified(OutputEvaluator):
         return replace(score, passed=given >= self.at_least)
 
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
-        """The share, and how many claims are not supported."""
+        """Return the share, and how many claims are not supported."""
         (score,) = await super().evaluate(run, context)
         unsupported = score.detail.get("unsupported")
         count = None if unsupported is None else len(unsupported)
@@ -99,7 +99,7 @@ class ClaimsVerified(OutputEvaluator):
         name = f"{score.name}.unsupported"
         return [score, Score(name=name, value=count, scale="count", reason=reason)]
 
-    def _read(self, number: int, item: JSON) -> _Claim:
+    def _parse_claim(self, number: int, item: JSON) -> _Claim:
         place = f"{self.field}[{number}]"
         if not isinstance(item, Mapping):
             raise EvaluationError(f"{place} is no item with {self.claim!r} and {self.verdict!r}")
@@ -110,15 +110,16 @@ class ClaimsVerified(OutputEvaluator):
         return _Claim(
             text=text if isinstance(text, str) else place,
             verdict=verdict,
-            supported=verdict is True or _plain(verdict) in map(_plain, self.supported),
+            supported=verdict is True
+            or _folded_verdict(verdict) in map(_folded_verdict, self.supported),
             why=why if isinstance(why, str) else "",
         )
 
 
-def _plain(verdict: JSON) -> str:
+def _folded_verdict(verdict: JSON) -> str:
     return verdict.strip().casefold() if isinstance(verdict, str) else ""
 
 
-def _told(claim: _Claim) -> str:
+def _claim_phrase(claim: _Claim) -> str:
     verdict = claim.verdict if isinstance(claim.verdict, str) else "not supported"
     return f"{verdict}: {claim.text!r}" + (f" ({claim.why})" if claim.why else "")

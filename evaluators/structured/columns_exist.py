@@ -42,7 +42,7 @@ class ColumnsExist(OutputEvaluator):
     evidence: str = "evidence"
 
     async def look(self, output: Output, context: Context) -> Score:
-        """Compares the names with the table's columns."""
+        """Compare the names with the table's columns."""
         named = list(dict.fromkeys(self._named(output)))
         known = await table_columns(context, self.table)
         foreign = [name for name in named if name not in known]
@@ -54,17 +54,17 @@ class ColumnsExist(OutputEvaluator):
 
     def _named(self, output: Output) -> Iterator[str]:
         listed_names = listed(structured(output, self.field), self.field)
-        yield from (_name(each, self.field) for each in listed_names)
+        yield from (_column_name(each, self.field) for each in listed_names)
         items = structured(output, self.evidence)
         if items is ABSENT or items is None:
             return
         for item in listed(items, self.evidence):
             columns = item.get("columns") if isinstance(item, Mapping) else None
             for each in listed([] if columns is None else columns, f"{self.evidence}[].columns"):
-                yield _name(each, f"{self.evidence}[].columns")
+                yield _column_name(each, f"{self.evidence}[].columns")
 
 
-def _name(value: JSON, place: str) -> str:
+def _column_name(value: JSON, place: str) -> str:
     if not isinstance(value, str):
         raise EvaluationError(f"{place} must hold names of columns, not {value!r}")
     return value

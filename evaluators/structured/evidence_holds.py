@@ -103,7 +103,7 @@ class EvidenceHolds(OutputEvaluator):
             raise ValueError("at_least must not be negative")
 
     async def look(self, output: Output, context: Context) -> Score:
-        """Computes each figure again."""
+        """Compute each figure again."""
         written = listed(structured(output, self.field), self.field)
         if len(written) > _MOST:
             raise EvaluationError(
@@ -120,7 +120,7 @@ class EvidenceHolds(OutputEvaluator):
         return self.score(value, "; ".join(wrong[:10]), passed=not wrong, detail=detail)
 
     async def check(self, output: Output, context: Context) -> Score:
-        """As any check; too few items never pass, and no items pass where none are asked for."""
+        """Check as any evaluator; too few items never pass, and no items pass where none are required."""
         score = await super().check(output, context)
         given = len(score.detail["items"])
         if given >= max(1, self.at_least):
@@ -133,7 +133,7 @@ class EvidenceHolds(OutputEvaluator):
         return [f"{given} items of evidence, at least {self.at_least} asked for"]
 
     async def _item(self, item: JSON, known: list[str], measure: ToolFunction) -> Item:
-        claim = _read(item)
+        claim = _parse_item(item)
         if isinstance(claim, str):
             return Item(None, None, False, claim)
         for column in claim.columns:
@@ -168,13 +168,15 @@ class EvidenceHolds(OutputEvaluator):
 
 
 async def _computed(claim: _Claim, measure: ToolFunction) -> Mapping[str, JSON]:
-    """The true figure, ``{value, reason?}``; a share is a part of all rows, from 0 to 1."""
+    """Return the true figure, ``{value, reason?}``; a share is a part of all rows, from 0 to 1."""
     if claim.measure == "share" and not claim.where:
         return {"value": None, "reason": "a share needs a condition in `where`"}
-    return await _asked(claim, claim.measure, claim.where, measure)
+    return await _recompute(claim, claim.measure, claim.where, measure)
 
 
-async def _asked(claim: _Claim, name: str, where: str, measure: ToolFunction) -> Mapping[str, JSON]:
+async def _recompute(
+    claim: _Claim, name: str, where: str, measure: ToolFunction
+) -> Mapping[str, JSON]:
     arguments: dict[str, JSON] = {"measure": name, "columns": claim.columns}
     result = await measure(**arguments, **({"where": where} if where else {}))
     return result if isinstance(result, Mapping) else {}
@@ -185,13 +187,13 @@ def _is_number(value: JSON) -> TypeGuard[float]:
 
 
 def _readings(claim: _Claim) -> list[tuple[float, int]]:
-    """The claimed value with its digits; where it may be a percentage, also as a share of 1."""
+    """Return the claimed value with its digits; where it may be a percentage, also as a share of 1."""
     plain = (claim.value, claim.digits)
     return [plain, (claim.value / 100, claim.digits + 2)] if claim.percent else [plain]
 
 
-def _read(item: JSON) -> _Claim | str:
-    """The claim of one item, or what is wrong with it."""
+def _parse_item(item: JSON) -> _Claim | str:
+    """Return the claim of one item, or what is wrong with it."""
     if not isinstance(item, Mapping):
         return "is no item with measure, columns and value"
     written = str(item.get("measure", "")).strip().casefold()
@@ -207,7 +209,7 @@ def _read(item: JSON) -> _Claim | str:
     where = item.get("where") or ""
     if not isinstance(where, str):
         return f"the condition in `where` must be text, not {type(where).__name__}"
-    number = _figure(item.get("value"))
+    number = _parse_figure(item.get("value"))
     if number is None:
         return f"the value {item.get('value')!r} is no number"
     value, digits, percent = number
@@ -221,8 +223,8 @@ def _read(item: JSON) -> _Claim | str:
     )
 
 
-def _figure(value: JSON) -> tuple[float, int, bool] | None:
-    """A number as written: its value, its decimals, and whether it has a percent sign."""
+def _parse_figure(value: JSON) -> tuple[float, int, bool] | None:
+    """Return a number as written: its value, its decimals, and whether it has a percent sign."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     match = _WRITTEN.fullmatch(str(value))

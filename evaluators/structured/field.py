@@ -38,11 +38,11 @@ class FieldEquals(OutputEvaluator):
     measured: Scale | None = None
 
     def score_name(self) -> str:
-        """``field.PATH``."""
+        """Return ``field.PATH``."""
         return f"field.{self.path}"
 
     def score_scale(self) -> Scale:
-        """``binary`` for a comparison; else what was written, or ``interval`` until it is seen."""
+        """Return ``binary`` for a comparison; else what was written, or ``interval`` until it is seen."""
         return "binary" if self._allowed() else self.measured or "interval"
 
     def _allowed(self) -> list[JSON]:
@@ -53,20 +53,20 @@ class FieldEquals(OutputEvaluator):
         output: Output,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Score:
-        """Looks the field up."""
+        """Look the field up."""
         found = value_at(output, self.path)
         allowed = self._allowed()
         if found is ABSENT or found is None:
             what = "has no field" if found is ABSENT else "has null in the field"
             return self.score(False if allowed else None, f"the output {what} {self.path!r}")
         if not allowed:
-            return self._value(found)
+            return self._value_score(found)
         if any(same_value(found, each) for each in allowed):
             return self.score(True)
         wanted = " or ".join(brief(each) for each in allowed)
         return self.score(False, f"{self.path} is {brief(found)}, expected {wanted}")
 
-    def _value(self, found: JSON) -> Score:
+    def _value_score(self, found: JSON) -> Score:
         if not isinstance(found, bool | int | float | str):
             raise EvaluationError(
                 f"the field {self.path!r} holds {brief(found)}: name a number, text, true or false"

@@ -29,7 +29,7 @@ ABSENT: Final = _Absent()
 
 
 def look_up(value: JSON, path: str) -> JSON:
-    """What stands at a dotted path of names and list positions (from 0; -1 is the last).
+    """Return what stands at a dotted path of names and list positions (from 0; -1 is the last).
 
     Returns:
         The value, or ``ABSENT``.
@@ -52,7 +52,7 @@ def _fits(part: str, items: Sequence[JSON]) -> bool:
 
 
 def value_at(output: Output, path: str | None) -> JSON:
-    """The output's value, or what stands at ``path`` in it, or ``ABSENT``.
+    """Return the output's value, or what stands at ``path`` in it, or ``ABSENT``.
 
     Raises:
         EvaluationError: A path is given and the output is free text.
@@ -68,7 +68,7 @@ def value_at(output: Output, path: str | None) -> JSON:
 
 
 def text_at(output: Output, path: str | None) -> str | None:
-    """The text to measure: the output's, or that of one field; None where the field is absent.
+    """Return the text to measure: the output's, or that of one field; None where the field is absent.
 
     Raises:
         EvaluationError: The output has no fields, or the field holds no text.
@@ -87,7 +87,7 @@ def text_at(output: Output, path: str | None) -> str | None:
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The known name that looks most like ``name``, whatever the case; None: none does."""
+    """Return the known name that looks most like ``name``, whatever the case; None: none does."""
     lower: dict[str, str] = {}
     for each in known:
         lower.setdefault(each.casefold(), each)
@@ -96,7 +96,7 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
 
 
 def reference_answer(context: Context, column: str) -> JSON:
-    """The unit's reference answer from ``column``, or ``ABSENT`` (null is no answer)."""
+    """Return the unit's reference answer from ``column``, or ``ABSENT`` (null is no answer)."""
     for source in (context.extra, context.inputs):
         if source.get(column) is not None:
             return source[column]
@@ -104,5 +104,5 @@ def reference_answer(context: Context, column: str) -> JSON:
 
 
 def no_reference(column: str, argument: str) -> str:
-    """Why a comparison is missing, in words."""
+    """Return why a comparison is missing, in words."""
     return f"the unit has no {column!r} to compare with, and no `{argument}` is given"

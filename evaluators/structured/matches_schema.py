@@ -41,7 +41,7 @@ class MatchesSchema(OutputEvaluator):
         output: Output,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Score:
-        """Validates; up to five faults are told."""
+        """Validate the value; report up to five errors."""
         value = value_at(output, self.field)
         if value is ABSENT:
             return self.score(False, f"the output has no field {self.field!r}")

@@ -21,7 +21,7 @@ from orglab.evaluators.structured.field_path import ABSENT, no_reference, refere
 from orglab.evaluators.text.equals import brief
 from orglab.evaluators.text.normalize import fold
 
-__all__ = ["Found", "Number", "last_number", "near"]
+__all__ = ["Number", "ParsedNumber", "last_number", "near"]
 
 _NUMBER = regex.compile(
     r"""
@@ -38,15 +38,15 @@ _GROUPED = {
 }
 
 
-class Found(NamedTuple):
+class ParsedNumber(NamedTuple):
     """A number as it stands in a text."""
 
     value: float
     written: str
 
 
-def last_number(text: str, decimal: Literal[".", ","] = ".") -> Found | None:
-    """The last number of a text; None where it has none.
+def last_number(text: str, decimal: Literal[".", ","] = ".") -> ParsedNumber | None:
+    """Return the last number of a text; None where it has none.
 
     A sign, groups of three digits, a fraction and an exponent are read; a unit or a percent sign
     behind it is not looked at; digits glued to a letter before them (``i7``) are no number.
@@ -59,13 +59,13 @@ def last_number(text: str, decimal: Literal[".", ","] = ".") -> Found | None:
     if not every:
         return None
     written = every[-1].replace("\u2212", "-")
-    value = float(_plain(written, decimal))
+    value = float(_plain_number(written, decimal))
     if not math.isfinite(value):
         raise EvaluationError(f"the number {written} is too large to compare")
-    return Found(value, written)
+    return ParsedNumber(value, written)
 
 
-def _plain(written: str, decimal: Literal[".", ","]) -> str:
+def _plain_number(written: str, decimal: Literal[".", ","]) -> str:
     group = "," if decimal == "." else "."
     if group in written:
         if not _GROUPED[decimal].fullmatch(written):
@@ -80,7 +80,7 @@ def _plain(written: str, decimal: Literal[".", ","]) -> str:
 
 
 def near(found: float, expected: float, *, tolerance: float = 0.0, relative: float = 0.0) -> bool:
-    """Whether two numbers differ by no more than the larger of the two allowances.
+    """Return whether two numbers differ by no more than the larger of the two allowances.
 
     Args:
         found: One number.
@@ -119,7 +119,7 @@ class Number(OutputEvaluator):
             raise ValueError("tolerance and relative must not be negative")
 
     async def look(self, output: Output, context: Context) -> Score:
-        """Finds the number and compares it."""
+        """Find the number and compare it."""
         expected = self._expected(context)
         if expected is None:
             return self.score(None, no_reference(self.reference, "to"))
@@ -142,14 +142,14 @@ class Number(OutputEvaluator):
             raise EvaluationError(f"the unit's {self.reference!r} holds no number: {reference!r}")
         return number.value
 
-    def _found(self, output: Output) -> Found | str:
+    def _found(self, output: Output) -> ParsedNumber | str:
         value = output.text if self.field is None else value_at(output, self.field)
         if value is ABSENT:
             return f"the output has no field {self.field!r}"
         return _number_of(value, self.decimal) or f"no number in {brief(value)}"
 
 
-def _number_of(value: JSON, decimal: Literal[".", ","]) -> Found | None:
+def _number_of(value: JSON, decimal: Literal[".", ","]) -> ParsedNumber | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return Found(float(value), f"{value}")
+        return ParsedNumber(float(value), f"{value}")
     return last_number(value, decimal) if isinstance(value, str) else None

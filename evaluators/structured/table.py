@@ -14,7 +14,7 @@ _SHOWN = 20
 
 
 async def table_columns(context: Context, table: Path) -> list[str]:
-    """The names of the table's columns, in order, from the tool ``get_schema``.
+    """Return the names of the table's columns, in order, from the tool ``get_schema``.
 
     Raises:
         EvaluationError: The table cannot be read, or has more columns than the tool tells.
@@ -28,7 +28,7 @@ async def table_columns(context: Context, table: Path) -> list[str]:
 
 
 def foreign_columns(names: Sequence[str], known: Sequence[str], table: Path) -> str:
-    """Words for the author of an output that names columns which the table has not; "" for none."""
+    """Return words for the author of an output that names columns which the table has not; "" for none."""
     told, strange = [], False
     for name in names:
         close = nearest(name, known)
@@ -42,7 +42,7 @@ def foreign_columns(names: Sequence[str], known: Sequence[str], table: Path) -> 
 
 
 def structured(output: Output, field: str) -> JSON:
-    """What stands in a field of a structured output, or ``ABSENT``.
+    """Return what stands in a field of a structured output, or ``ABSENT``.
 
     Raises:
         EvaluationError: The output is not structured.
@@ -56,7 +56,7 @@ def structured(output: Output, field: str) -> JSON:
 
 
 def listed(value: JSON, what: str) -> Sequence[JSON]:
-    """The value as a list.
+    """Return the value as a list.
 
     Raises:
         EvaluationError: It is absent or no list.

@@ -43,7 +43,7 @@ class Contains(OutputEvaluator):
             raise ValueError("an empty text stands everywhere: give a text with characters in it")
 
     async def look(self, output: Output, context: Context) -> Score:
-        """Looks for each of the texts."""
+        """Look for each of the texts."""
         wanted: Any = self.text
         if wanted is None and not self.any_of and not self.all_of:
             wanted = reference_answer(context, self.reference)
@@ -53,14 +53,14 @@ class Contains(OutputEvaluator):
         if held is None:
             return self.score(False, f"the output has no field {self.field!r}")
         every = [*self.all_of, *([] if wanted is None else [str(wanted)])]
-        missing = [each for each in every if not self._count(held, each)]
-        any_stands = not self.any_of or any(self._count(held, each) for each in self.any_of)
+        missing = [each for each in every if not self._occurrences(held, each)]
+        any_stands = not self.any_of or any(self._occurrences(held, each) for each in self.any_of)
         reasons = [f"does not contain {each!r}" for each in missing]
         if not any_stands:
             reasons.append("contains none of " + ", ".join(repr(each) for each in self.any_of))
         return self.score(not reasons, "; ".join(reasons), detail={"missing": missing})
 
-    def _count(self, held: str, wanted: str) -> int:
+    def _occurrences(self, held: str, wanted: str) -> int:
         text, phrase = fold(held), fold(wanted)
         if self.ignore_case:
             text, phrase = fold_case(text), fold_case(phrase)

@@ -33,7 +33,7 @@ class Equals(OutputEvaluator):
     reference: str = "reference"
 
     async def look(self, output: Output, context: Context) -> Score:
-        """Compares."""
+        """Compare the values."""
         expected = self.to if self.to is not None else reference_answer(context, self.reference)
         if expected is ABSENT:
             return self.score(None, no_reference(self.reference, "to"))
@@ -46,7 +46,7 @@ class Equals(OutputEvaluator):
 
 
 def same_value(found: JSON, expected: JSON, *, ignore_case: bool = False) -> bool:
-    """Whether two JSON values are the same: 1 is 1.0, true is not 1, texts are normalised.
+    """Return whether two JSON values are the same: 1 is 1.0, true is not 1, texts are normalised.
 
     Where one side is text and the other a number, true, false or null, their texts are compared:
     a reference from a CSV file is text.
@@ -61,16 +61,16 @@ def same_value(found: JSON, expected: JSON, *, ignore_case: bool = False) -> boo
             for one, other in zip(found, expected, strict=True)
         )
     if isinstance(found, str) or isinstance(expected, str):
-        return _text(found, ignore_case) == _text(expected, ignore_case)
+        return _comparable_text(found, ignore_case) == _comparable_text(expected, ignore_case)
     return isinstance(found, bool) == isinstance(expected, bool) and bool(found == expected)
 
 
-def _text(value: JSON, ignore_case: bool) -> str:
+def _comparable_text(value: JSON, ignore_case: bool) -> str:
     text = fold(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     return fold_case(text) if ignore_case else text
 
 
 def brief(value: JSON) -> str:
-    """A value for a sentence, cut where it is long."""
+    """Return a value for a sentence, shortened where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 120 else f"{text[:100]}… ({len(text)} characters)"

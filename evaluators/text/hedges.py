@@ -29,7 +29,7 @@ class Hedges(TextMeasure):
     lexicon: Path | None = None
 
     def measured(self, text: str) -> Sequence[Score]:
-        """Counts the terms of the lexicon, the longest at each place."""
+        """Count the terms of the lexicon, the longest at each place."""
         count = len(words(text))
         if not count:
             return self.missing("the text has no words")
@@ -50,7 +50,7 @@ class Hedges(TextMeasure):
         ]
 
     def missing(self, reason: str) -> Sequence[Score]:
-        """All scores, missing."""
+        """Return all scores, missing."""
         classes = self._terms().counted
         return [self.score(None, reason), *(_of_class(name, None, reason) for name in classes)]
 

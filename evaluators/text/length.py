@@ -31,7 +31,7 @@ class Length(OutputEvaluator):
     field: str | None = None
 
     def score_name(self) -> str:
-        """``words``, ``characters`` or ``sentences``."""
+        """Return ``words``, ``characters`` or ``sentences``."""
         return self.unit
 
     async def look(
@@ -39,13 +39,13 @@ class Length(OutputEvaluator):
         output: Output,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Score:
-        """Counts."""
+        """Count the units."""
         held = text_at(output, self.field)
         if held is None:
             return self.score(None, f"the output has no field {self.field!r}")
-        return self.score(self._count(held))
+        return self.score(self._count_units(held))
 
-    def _count(self, text: str) -> int:
+    def _count_units(self, text: str) -> int:
         if self.unit == "words":
             return len(words(text))
         if self.unit == "sentences":
@@ -60,5 +60,5 @@ class Words(TextMeasure):
     scale: ClassVar[Scale] = "count"
 
     def measured(self, text: str) -> Sequence[Score]:
-        """Counts."""
+        """Count the units."""
         return [self.score(len(words(text)))]

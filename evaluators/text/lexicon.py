@@ -52,7 +52,7 @@ class Lexicon:
         return sorted(set(self.classes.values()) - {NOT_COUNTED})
 
     def found(self, text: str) -> Iterator[str]:
-        """Each term that counts, where it stands in ``text``, from left to right.
+        """Yield each term that counts, where it stands in ``text``, from left to right.
 
         At each place the longest term is taken, as whole words, and what it covers is not
         looked at again. Capitals do not matter.
@@ -64,7 +64,7 @@ class Lexicon:
 
 
 def load_lexicon(file: Path | None, default: str) -> Lexicon:
-    """The lexicon in ``file``; without one, the list ``default`` that orglab brings.
+    """Return the lexicon in ``file``; without one, the list ``default`` that orglab brings.
 
     Raises:
         EvaluationError: The file cannot be read, or is no lexicon.
@@ -80,15 +80,15 @@ def load_lexicon(file: Path | None, default: str) -> Lexicon:
 
 @lru_cache(maxsize=8)
 def _shipped(name: str) -> Lexicon:
-    return _of_file(files("orglab.evaluators.text.lexicons") / name)
+    return _parse_file(files("orglab.evaluators.text.lexicons") / name)
 
 
 @lru_cache(maxsize=32)
 def _read_file(file: Path, _changed: int, _size: int) -> Lexicon:
-    return _of_file(file)
+    return _parse_file(file)
 
 
-def _of_file(file: Path | Traversable) -> Lexicon:
+def _parse_file(file: Path | Traversable) -> Lexicon:
     try:
         return read_lexicon(file.read_text(encoding="utf-8-sig"), Path(file.name).suffix)
     except (OSError, ValueError) as fault:
@@ -96,7 +96,7 @@ def _of_file(file: Path | Traversable) -> Lexicon:
 
 
 def read_lexicon(text: str, ending: str) -> Lexicon:
-    """Reads a lexicon.
+    """Read a lexicon.
 
     Args:
         text: ``.yaml``: a list of terms under each class; ``.csv``: the columns ``term`` and
@@ -106,7 +106,7 @@ def read_lexicon(text: str, ending: str) -> Lexicon:
     Raises:
         ValueError: It is none of these, has no terms, or gives one term two classes.
     """
-    readers = {".yaml": _yaml_terms, ".yml": _yaml_terms, ".csv": _csv_terms, ".txt": _lines}
+    readers = {".yaml": _yaml_terms, ".yml": _yaml_terms, ".csv": _csv_terms, ".txt": _text_terms}
     if ending.lower() not in readers:
         raise ValueError(f"a lexicon is a .yaml, .csv or .txt file, not {ending!r}")
     if len(text) > _LARGEST:
@@ -146,5 +146,5 @@ def _csv_terms(text: str) -> Iterable[tuple[str, str]]:
         yield row["term"], row["class"]
 
 
-def _lines(text: str) -> Iterable[tuple[str, str]]:
+def _text_terms(text: str) -> Iterable[tuple[str, str]]:
     return ((line, "hedge") for line in text.splitlines() if line.strip())

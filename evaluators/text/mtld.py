@@ -29,7 +29,7 @@ class Factors(NamedTuple):
 
 
 def factors(tokens: Sequence[str], threshold: float) -> Factors:
-    """The factors of a text, read in the order of ``tokens``.
+    """Return the factors of a text, read in the order of ``tokens``.
 
     A factor closes as soon as the type-token ratio since the last one is below ``threshold``.
     """
@@ -65,7 +65,7 @@ class Mtld(TextMeasure):
             raise ValueError(f"`threshold: {self.threshold}` must lie between 0 and 1")
 
     def measured(self, text: str) -> Sequence[Score]:
-        """Reads the text in both directions."""
+        """Read the text in both directions."""
         tokens = words(fold_case(text))
         both = [factors(tokens, self.threshold), factors(tokens[::-1], self.threshold)]
         detail: dict[str, float] = {"words": len(tokens), "types": len(set(tokens))}

@@ -45,23 +45,23 @@ def _marks_folded(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """The text normalised, on one line, without white space at its ends."""
+    """Return the text normalised, on one line, without white space at its ends."""
     return " ".join(_marks_folded(text).split())
 
 
 def fold_lines(text: str) -> str:
-    r"""The text normalised line by line: every line end is ``\n``; blanks at line ends go."""
+    r"""Return the text normalised line by line: every line end is ``\n``; blanks at line ends go."""
     lines = _LINE_END.sub("\n", _marks_folded(text)).split("\n")
     return "\n".join(" ".join(line.split()) for line in lines)
 
 
 def fold_case(text: str) -> str:
-    """A folded text without its differences of case."""
+    """Return a folded text without its differences of case."""
     return unicodedata.normalize("NFC", text.casefold())
 
 
 def fold_pattern(pattern: str) -> str:
-    r"""A pattern normalised as ``fold_lines`` does its text, but for the number of its blanks.
+    r"""Normalise a pattern as ``fold_lines`` does its text, but for the number of its blanks.
 
     A folded hyphen is escaped, so that it makes no range inside ``[…]``.
     """
@@ -71,7 +71,7 @@ def fold_pattern(pattern: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, as written, after normalisation.
+    """Return the words of a text, as written, after normalisation.
 
     A word is a run of letters, marks and digits of any alphabet. An apostrophe between letters
     belongs to it (``couldn't``), so do a point and a comma between digits (``3.5``, ``1,036``); a
@@ -82,7 +82,7 @@ def words(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text: what ends in ``. ! ? …`` before a blank, or at a line's end.
+    """Return the sentences of a text: what ends in ``. ! ? …`` before a blank, or at a line's end.
 
     A line without a word is none. Abbreviations (``e.g. this``) count as ends: a known limit.
     """
@@ -93,7 +93,7 @@ def sentences(text: str) -> list[str]:
 
 
 def find_phrase(text: str, phrase: str, *, whole_words: bool) -> int:
-    """How often a folded phrase stands in a folded text, without overlaps.
+    """Return how often a folded phrase stands in a folded text, without overlaps.
 
     Args:
         text: Where to look, folded.

@@ -54,7 +54,7 @@ class Pattern(OutputEvaluator):
         compile_pattern(self.pattern, ignore_case=self.ignore_case)
 
     def score_scale(self) -> Scale:
-        """``count`` or ``binary``."""
+        """Return ``count`` or ``binary``."""
         return self.scales[self.count]
 
     async def look(
@@ -62,7 +62,7 @@ class Pattern(OutputEvaluator):
         output: Output,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Score:
-        """Searches for at most a second."""
+        """Search for at most a second."""
         held = text_at(output, self.field)
         if held is None:
             reason = f"the output has no field {self.field!r}"
@@ -80,7 +80,7 @@ class Pattern(OutputEvaluator):
 async def find_all(
     pattern: str, text: str, *, ignore_case: bool = False, at_most: int | None = None
 ) -> list[str]:
-    """The matches of ``pattern`` in ``text``, both normalised, without overlaps.
+    """Return the matches of ``pattern`` in ``text``, both normalised, without overlaps.
 
     The search runs in a thread and lets others run beside it.
 
@@ -101,7 +101,7 @@ async def find_all(
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool = False) -> regex.Pattern[str]:
-    """The pattern, normalised and compiled.
+    """Return the pattern, normalised and compiled.
 
     Raises:
         ValueError: It is no regular expression, too long, or repeats too much.

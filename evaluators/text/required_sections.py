@@ -47,7 +47,7 @@ class RequiredSections(OutputEvaluator):
         output: Output,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Score:
-        """Compares the headings of the text with those required."""
+        """Compare the headings of the text with those required."""
         held = text_at(output, self.field)
         if held is None:
             return self.score(None, f"the output has no field {self.field!r}")
@@ -64,7 +64,7 @@ class RequiredSections(OutputEvaluator):
 
 
 def headings(text: str) -> list[str]:
-    """The Markdown headings of a text, in order, without their marks."""
+    """Return the Markdown headings of a text, in order, without their marks."""
     return list(_headings(fold_lines(text).split("\n")))
 
 

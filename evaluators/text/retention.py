@@ -45,27 +45,27 @@ class KeptShare(Evaluator):
         run: RunRecord,
         context: Context,  # noqa: ARG002 - the port's signature
     ) -> Sequence[Score]:
-        """The mean, then each pair of successive drafts; missing where there is no second one."""
+        """Return the mean, then each pair of successive drafts; missing where there is no second one."""
         each = list(self._pairs(run))
         values = [score.value for score in each if isinstance(score.value, float)]
         if not values:
-            return [_score("kept_share", None, each[0].reason), *each]
-        return [_score("kept_share", fmean(values), pairs=len(values)), *each]
+            return [_kept_score("kept_share", None, each[0].reason), *each]
+        return [_kept_score("kept_share", fmean(values), pairs=len(values)), *each]
 
     def _pairs(self, run: RunRecord) -> Iterator[Score]:
         found = drafting(run, self.role)
         if len(found.drafts) < 2:
-            yield _score(draft_name("kept_share", 2), None, found.missing(2))
+            yield _kept_score(draft_name("kept_share", 2), None, found.missing(2))
         for number, (old, new) in enumerate(pairwise(found.drafts), 2):
             before, after = text_at(old, self.field), text_at(new, self.field)
             name, detail = draft_name("kept_share", number), draft_detail(run, new)
             if before is None or after is None:
-                yield _score(name, None, no_field(self.field), **detail)
+                yield _kept_score(name, None, no_field(self.field), **detail)
                 continue
             share = kept_share(before, after)
             reason = "" if share is not None else "the draft before has no words"
-            yield _score(name, share, reason, **detail)
+            yield _kept_score(name, share, reason, **detail)
 
 
-def _score(name: str, value: float | None, reason: str = "", **detail: object) -> Score:
+def _kept_score(name: str, value: float | None, reason: str = "", **detail: object) -> Score:
     return Score(name=name, value=value, scale="ratio", reason=reason, detail=detail)

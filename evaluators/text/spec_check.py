@@ -101,18 +101,18 @@ class SpecCheck(OutputEvaluator):
         return vocabulary
 
     async def look(self, output: Output, context: Context) -> Score:
-        """Counts the variants that the listing has not."""
+        """Count the variants that the listing has not."""
         return (await self._scores(output, context))[0]
 
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
-        """That count, precision, recall, and the loose form by pattern."""
+        """Return that count, precision, recall, and the loose form."""
         (first,) = await super().evaluate(run, context)
         output = standing_output(run, self.role)
         if isinstance(output, str):
-            return [first, *self._missing(output)[1:]]
+            return [first, *self._missing_scores(output)[1:]]
         return [first, *(await self._scores(output, context))[1:]]
 
-    def _missing(self, reason: str) -> list[Score]:
+    def _missing_scores(self, reason: str) -> list[Score]:
         scales: Sequence[Scale] = ("count", "ratio", "ratio", "ratio")
         return [
             Score(name=f"spec_check{name}", value=None, scale=scale, reason=reason)
@@ -122,7 +122,7 @@ class SpecCheck(OutputEvaluator):
     async def _scores(self, output: Output, context: Context) -> list[Score]:
         text = text_at(output, self.field)
         if text is None:
-            return self._missing(no_field(self.field))
+            return self._missing_scores(no_field(self.field))
         checked = await self._checked(text, await self._listing(context), self._vocabulary(context))
         right, specs = (
             checked.claims - len(checked.wrong),
@@ -137,15 +137,15 @@ class SpecCheck(OutputEvaluator):
                 passed=not checked.wrong,
                 detail=detail,
             ),
-            _share("precision", right, checked.claims, "it names no specification", **detail),
-            _share(
+            _share_score("precision", right, checked.claims, "it names no specification", **detail),
+            _share_score(
                 "recall",
                 len(checked.named),
                 specs,
                 "the listing has no specifications",
                 left_out=list(checked.left_out),
             ),
-            _share(
+            _share_score(
                 "pattern",
                 len(found),
                 len(checked.loose),
@@ -155,7 +155,7 @@ class SpecCheck(OutputEvaluator):
         ]
 
     async def _listing(self, context: Context) -> dict[str, str]:
-        """The specifications of the listing by name.
+        """Return the specifications of the listing by name.
 
         Raises:
             EvaluationError: There is no such listing, or it has no specifications.
@@ -188,14 +188,14 @@ class SpecCheck(OutputEvaluator):
                 listed = {name: known.variants(line, listing=True) for name, line in lines.items()}
             have = [each for held in listed.values() for each in held]
             claims += len(said)
-            wrong += [_wrong(part, each, have) for each in said if not _among(each, have)]
+            wrong += [_wrong_phrase(part, each, have) for each in said if not _fits_any(each, have)]
             if known is None or known.required:
                 for name, held in listed.items():
                     read[name] = read[name] or bool(held)
-                    named[name] = named[name] and all(_among(each, said) for each in held)
+                    named[name] = named[name] and all(_fits_any(each, said) for each in held)
         for name, value in specs.items():
             if not read[name]:
-                named[name] = _stands(value, text)
+                named[name] = _stands_literally(value, text)
         return _Checked(
             claims=claims,
             wrong=wrong,
@@ -210,22 +210,22 @@ class SpecCheck(OutputEvaluator):
         return [Variant(name=name) for name in names]
 
 
-def _among(variant: Variant, others: Sequence[Variant]) -> bool:
+def _fits_any(variant: Variant, others: Sequence[Variant]) -> bool:
     return any(variant.fits(other) for other in others)
 
 
-def _wrong(part: str, variant: Variant, have: Sequence[Variant]) -> str:
+def _wrong_phrase(part: str, variant: Variant, have: Sequence[Variant]) -> str:
     listed = ", ".join(each.name for each in have) or "the listing tells none"
     return f"{part}: {variant.name} is not in the listing ({listed})"
 
 
-def _stands(value: str, text: str) -> bool:
-    """A specification that no pattern reads must stand as the listing gives it."""
+def _stands_literally(value: str, text: str) -> bool:
+    """Return whether a specification that no pattern reads stands as the listing gives it."""
     phrase, held = fold_case(fold(value)), fold_case(fold(text))
     return find_phrase(held, phrase, whole_words=True) > 0
 
 
-def _share(name: str, part: int, whole: int, missing: str, **detail: JSON) -> Score:
+def _share_score(name: str, part: int, whole: int, missing: str, **detail: JSON) -> Score:
     value = part / whole if whole else None
     reason = "" if whole else missing
     return Score(

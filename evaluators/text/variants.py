@@ -14,7 +14,7 @@ from orglab.evaluators.base import JSON, EvaluationError
 from orglab.evaluators.text.normalize import fold, fold_case
 from orglab.evaluators.text.pattern import SECONDS, compile_pattern
 
-__all__ = ["Part", "Variant", "Vocabulary", "read_vocabulary"]
+__all__ = ["PartPatterns", "Variant", "Vocabulary", "read_vocabulary"]
 
 _KEYS = {"patterns", "listed", "join", "unit", "units", "binary", "rounded", "required"}
 
@@ -41,7 +41,7 @@ class Variant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class PartPatterns:
     """How the variants of one part are written.
 
     Attributes:
@@ -119,7 +119,7 @@ class Vocabulary:
         loose: Parts of the loose form: ``text`` or ``amount``, how each is looked for.
     """
 
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, PartPatterns] = field(default_factory=dict)
     loose: Mapping[str, str] = field(default_factory=dict)
 
     def loosely_named(self, text: str, specs: str) -> Iterator[tuple[str, bool]]:
@@ -144,14 +144,14 @@ def read_vocabulary(document: JSON, file: str) -> Vocabulary:
     """
     if not isinstance(document, Mapping) or document.keys() - {"parts", "loose"}:
         raise EvaluationError(f"{file}: write the maps `parts` and `loose`")
-    parts: dict[str, Part] = {}
+    parts: dict[str, PartPatterns] = {}
     for name, written in (document.get("parts") or {}).items():
         place = f"{file}: parts.{name}"
         if not isinstance(written, Mapping) or not written.get("patterns"):
             raise EvaluationError(f"{place}: `patterns` is required (list of regular expressions)")
         if unknown := written.keys() - _KEYS:
             raise EvaluationError(f"{place}: unknown {', '.join(sorted(unknown))}")
-        parts[name] = Part(**written)
+        parts[name] = PartPatterns(**written)
         for pattern in (*parts[name].patterns, *parts[name].listed):
             try:
                 groups = compile_pattern(pattern).groups

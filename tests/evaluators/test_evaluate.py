@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orglab.evaluators.base import Context, EvaluationError, Evaluator, RunRecord, Score
-from orglab.evaluators.evaluate import Evaluation, evaluate_run
+from orglab.evaluators.evaluate import EvaluatorResult, evaluate_run
 from orglab.evaluators.text.length import Length
 
 
@@ -51,7 +51,7 @@ async def test_a_failure_leaves_the_others_alone(
     assert (failed.key, failed.scores) == ("a", ())
     assert failed.error is not None
     assert failed.error.startswith(error)
-    assert fine == Evaluation(key="b", scores=(Score(name="words", value=2, scale="count"),))
+    assert fine == EvaluatorResult(key="b", scores=(Score(name="words", value=2, scale="count"),))
 
 
 async def test_a_value_that_is_no_number_becomes_missing(run: Any, context: Any) -> None:

@@ -12,7 +12,7 @@ from orglab.engine.run.calls.call_key import digest
 from orglab.engine.spec.model import ToolUse
 from orglab.engine.spec.validate.tool_sources import ARGUMENTS
 from orglab.engine.tools.factory import make
-from orglab.engine.tools.source_pool import Sources
+from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import JSON, Tool, ToolCall, ToolDefinition, ToolError
 from orglab.providers.structured_output.parse import read_arguments
 from orglab.providers.structured_output.strict_json import canonical
@@ -67,7 +67,7 @@ class Toolbox:
     inputs: Mapping[str, JSON]
     resolve: Callable[[str], Path]
     folder: Path = field(default_factory=Path)
-    sources: Sources = field(default_factory=Sources)
+    sources: SourcePool = field(default_factory=SourcePool)
     _made: dict[str, Tool] = field(default_factory=dict)
     _definitions: dict[str, ToolDefinition] = field(default_factory=dict)
     _digests: dict[tuple[str, ...], str] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from orglab.engine.study.batch.run_gate import Interrupted, RunGate
 from orglab.engine.study.evaluate.evaluate_run import RunEvaluator
 from orglab.engine.study.evaluate.judging import Judging
 from orglab.engine.tools.records.embedding_cache import vectors_file
-from orglab.engine.tools.source_pool import Sources
+from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
@@ -153,7 +153,7 @@ class BatchRun:
     ) -> None:
         self.batch, self.store = batch, store
         self.progress, self.stop = progress or _quiet, stop or asyncio.Event()
-        self.sources = Sources()
+        self.sources = SourcePool()
         self.registries = ModelRegistries(batch.providers, store.add_limit_change)
         self.budget = budget_of(batch.max_cost, store)
         planned = len(batch.units) * batch.replicates * len(batch.arms)

@@ -19,9 +19,9 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.model import InputField, Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, content_hash
-from orglab.engine.tools.bounded_json import strict
+from orglab.engine.tools.bounded_json import to_strict_json
 from orglab.engine.tools.table.readers import TableError
-from orglab.engine.tools.table.table import Form, Table, load_table
+from orglab.engine.tools.table.table import Table, TableFormat, load_table
 from orglab.providers.base import JSON, ToolError
 from orglab.providers.structured_output.json_lines import JSONLinesError, read_jsonl
 from orglab.providers.structured_output.strict_json import canonical, loads
@@ -115,12 +115,12 @@ def _chosen(path: Path, where: str | None, id_column: str | None) -> Sequence[_R
 
 def _table(path: Path, rows: Sequence[_Row]) -> Table:
     if path.suffix.lower() != ".json":
-        return load_table(path.resolve(), Form())
+        return load_table(path.resolve(), TableFormat())
     with TemporaryDirectory() as folder:  # tables are read from JSON lines
         lines = Path(folder) / f"{path.stem}.jsonl"
         text = "".join(f"{canonical(dict(row.values))}\n" for row in rows)
         lines.write_text(text, encoding="utf-8")
-        return load_table(lines, Form())
+        return load_table(lines, TableFormat())
 
 
 def _drawn(units: Sequence[Unit], sample: int, seed: int) -> list[Unit]:
@@ -325,8 +325,8 @@ def _csv_rows(path: Path) -> Iterable[_Row]:
 
 
 def _parquet_rows(path: Path) -> Iterable[_Row]:
-    table = load_table(path.resolve(), Form())
+    table = load_table(path.resolve(), TableFormat())
     columns = {name: table.column(name).values for name in table.columns}
     for number in range(table.rows):
-        values = {name: strict(cells[number]) for name, cells in columns.items()}
+        values = {name: to_strict_json(cells[number]) for name, cells in columns.items()}
         yield _Row(place=f"{path.name}[{number}]", values=values)

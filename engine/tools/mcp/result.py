@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from orglab.engine.tools.bounded_json import bounded, strict
+from orglab.engine.tools.bounded_json import bounded, to_strict_json
 from orglab.providers.base import JSON, ToolError
 from orglab.providers.structured_output.strict_json import spaced
 
@@ -19,7 +19,7 @@ _SHORT = (400, 60)  # where a result is too large, its texts are cut to these
 
 
 def result_of(result: CallToolResult, characters: int, hide: Callable[[str], str]) -> JSON:
-    """What a call gave: the structured value where there is one, else the texts.
+    """Return what a call gave: the structured value where there is one, else the texts.
 
     Args:
         result: What the server answered.
@@ -34,14 +34,14 @@ def result_of(result: CallToolResult, characters: int, hide: Callable[[str], str
         raise ToolError(hide(words)[:_WORDS] or "the tool failed and does not say why")
     if result.structured_content is not None:
         return fitted(hidden(result.structured_content, hide), characters)
-    parts = [hidden(_part(each), hide) for each in result.content]
+    parts = [hidden(_content_block(each), hide) for each in result.content]
     if len(parts) == 1:
         return fitted(parts[0], characters)
     return fitted({"content": parts}, characters)
 
 
 def hidden(value: JSON, hide: Callable[[str], str]) -> JSON:
-    """``value`` with ``hide`` done to each of its texts, names too."""
+    """Return ``value`` with ``hide`` done to each of its texts, names too."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, dict):
@@ -49,8 +49,8 @@ def hidden(value: JSON, hide: Callable[[str], str]) -> JSON:
     return [hidden(part, hide) for part in value] if isinstance(value, list) else value
 
 
-def _part(content: Any) -> JSON:  # noqa: ANN401 - a union of the SDK, told apart by `type`
-    """One block of content: texts as they are, of anything else what it is."""
+def _content_block(content: Any) -> JSON:  # noqa: ANN401 - a union of the SDK, told apart by `type`
+    """Return one block of content: texts as they are, of anything else what it is."""
     if content.type == "text":
         return {"text": content.text}
     if content.type == "resource_link":
@@ -66,8 +66,8 @@ def _part(content: Any) -> JSON:  # noqa: ANN401 - a union of the SDK, told apar
 
 
 def fitted(value: object, characters: int) -> JSON:
-    """``value`` as strict JSON of at most ``characters``; what was cut is said in it."""
-    plain = strict(value)
+    """Return ``value`` as strict JSON of at most ``characters``; what was cut is said in it."""
+    plain = to_strict_json(value)
     if len(spaced(plain)) <= characters:
         return plain
     whole = plain if isinstance(plain, dict) else {"result": plain}

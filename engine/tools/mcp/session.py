@@ -27,11 +27,11 @@ from orglab.providers.tool_source import OpenSource, Served, ServedTool
 if TYPE_CHECKING:
     from mcp import Client
 
-__all__ = ["Address", "McpSession", "ServerChanged", "ServerLost", "ask_server"]
+__all__ = ["McpSession", "ServerAddress", "ServerChanged", "ServerLost", "ask_server"]
 
 _MOST_SESSIONS: Final = 2  # the first, and once again
 _MOST_PAGES: Final = 100
-_SAID: Final = 500  # characters of a server's last words
+_MOST_ERROR_TEXT: Final = 500  # characters of a server's last words
 _TO_END: Final = 15.0  # seconds that a session has to end
 _SHORTEST_SECRET: Final = 4
 _TO_CONNECT, _TO_READ = 30.0, 300.0  # seconds; a server may hold a stream open
@@ -46,7 +46,7 @@ class ServerChanged(ConnectionError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Address:
+class ServerAddress:
     """Where a server is.
 
     Attributes:
@@ -71,7 +71,7 @@ class Address:
         return self.url or f"`{' '.join(self.command)}`"
 
     def hide(self, text: str) -> str:
-        """``text`` without the values of variables that the server got."""
+        """Return ``text`` without the values of variables that the server got."""
         for secret in (self.key, *self.environment.values()):
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "[hidden]")
@@ -81,34 +81,36 @@ class Address:
 # --- asking what it serves -----------------------------------------------------------------------
 
 
-def ask_server(address: Address) -> Served:
-    """What a server is and serves.
+def ask_server(address: ServerAddress) -> Served:
+    """Return what a server is and serves.
 
     Raises:
         ValueError: It cannot be started or reached, or serves what cannot be used; in words.
     """
     with tempfile.TemporaryFile() as errors:
         try:
-            return asyncio.run(_asked(address, errors))
+            return asyncio.run(_query_server(address, errors))
         except Exception as fault:
             if isinstance(fault, ValueError) and not isinstance(fault, ExceptionGroup):
                 raise
-            words = f"{address.name}: {_words(fault, address)}"
-            raise ValueError(words + _last_words(errors, address)) from None
+            words = f"{address.name}: {_error_text(fault, address)}"
+            raise ValueError(words + _last_error_line(errors, address)) from None
 
 
-async def _asked(address: Address, errors: IO[bytes]) -> Served:
+async def _query_server(address: ServerAddress, errors: IO[bytes]) -> Served:
     async with asyncio.timeout(address.seconds), _connected(address, errors) as client:
         return await _served(client, address)
 
 
-async def _served(client: Client, address: Address) -> Served:
+async def _served(client: Client, address: ServerAddress) -> Served:
     info = client.server_info
     tools: list[ServedTool] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-        tools += [_tool(each.name, each.description, each.input_schema) for each in page.tools]
+        tools += [
+            _served_tool(each.name, each.description, each.input_schema) for each in page.tools
+        ]
         cursor = page.next_cursor
         if cursor is None:
             break
@@ -119,8 +121,8 @@ async def _served(client: Client, address: Address) -> Served:
     )
 
 
-def _without_secrets(tool: ServedTool, address: Address) -> ServedTool:
-    """What a server says of itself is frozen and stored."""
+def _without_secrets(tool: ServedTool, address: ServerAddress) -> ServedTool:
+    """Hide secrets in a tool definition, which is frozen and stored."""
     return replace(
         tool,
         description=address.hide(tool.description),
@@ -128,7 +130,7 @@ def _without_secrets(tool: ServedTool, address: Address) -> ServedTool:
     )
 
 
-def _tool(name: str, description: str | None, schema: Mapping[str, Any]) -> ServedTool:
+def _served_tool(name: str, description: str | None, schema: Mapping[str, Any]) -> ServedTool:
     parameters = {key: value for key, value in schema.items() if key != "$schema"}
     parameters.setdefault("type", "object")
     parameters.setdefault("properties", {})
@@ -140,8 +142,8 @@ def _tool(name: str, description: str | None, schema: Mapping[str, Any]) -> Serv
 
 
 @asynccontextmanager
-async def _connected(address: Address, errors: IO[bytes] | int) -> AsyncIterator[Client]:
-    """A client that has shaken hands with the server."""
+async def _connected(address: ServerAddress, errors: IO[bytes] | int) -> AsyncIterator[Client]:
+    """Yield a client that is connected to the server."""
     try:
         # Here, because the SDK takes half a second to import, and is an extra.
         import httpx2
@@ -169,8 +171,8 @@ async def _connected(address: Address, errors: IO[bytes] | int) -> AsyncIterator
         yield client
 
 
-def _words(fault: BaseException, address: Address) -> str:
-    """The first cause of a fault, in words."""
+def _error_text(fault: BaseException, address: ServerAddress) -> str:
+    """Return the first cause of a fault, in words."""
     while isinstance(fault, BaseExceptionGroup) and fault.exceptions:
         fault = fault.exceptions[0]
     if isinstance(fault, TimeoutError):
@@ -178,15 +180,15 @@ def _words(fault: BaseException, address: Address) -> str:
     if isinstance(fault, FileNotFoundError):
         return "there is no such program"
     text = " ".join(str(fault).split()) or type(fault).__name__
-    return address.hide(text)[:_SAID]
+    return address.hide(text)[:_MOST_ERROR_TEXT]
 
 
-def _last_words(errors: IO[bytes], address: Address) -> str:
-    """What the server wrote last on its error stream."""
+def _last_error_line(errors: IO[bytes], address: ServerAddress) -> str:
+    """Return what the server wrote last on its error stream."""
     errors.seek(0, os.SEEK_END)
-    errors.seek(max(0, errors.tell() - 4 * _SAID))
+    errors.seek(max(0, errors.tell() - 4 * _MOST_ERROR_TEXT))
     lines = errors.read().decode("utf-8", "replace").strip().splitlines()
-    return f"; it said: {address.hide(lines[-1].strip())[-_SAID:]}" if lines else ""
+    return f"; it said: {address.hide(lines[-1].strip())[-_MOST_ERROR_TEXT:]}" if lines else ""
 
 
 # --- a study's session ---------------------------------------------------------------------------
@@ -197,13 +199,13 @@ class McpSession(OpenSource):
 
     def __init__(
         self,
-        address: Address,
+        address: ServerAddress,
         served: Mapping[str, JSON],
         *,
         fixed: frozenset[str] = frozenset(),
         characters: int = 8000,
     ) -> None:
-        """Begins nothing yet.
+        """Create a session without connecting.
 
         Args:
             address: Where the server is.
@@ -222,7 +224,7 @@ class McpSession(OpenSource):
         self._task: asyncio.Task[None] | None = None
 
     async def call(self, tool: str, arguments: Mapping[str, JSON]) -> JSON:
-        """Calls a tool; what goes wrong is told to the model."""
+        """Call a tool; an error becomes a ``ToolError`` for the model."""
         client = await self._session()
         try:
             async with asyncio.timeout(self._address.seconds):
@@ -230,27 +232,27 @@ class McpSession(OpenSource):
                     tool, dict(arguments), read_timeout_seconds=self._address.seconds
                 )
         except TimeoutError:
-            raise ToolError(self._late()) from None
+            raise ToolError(self._timeout_message()) from None
         except Exception as fault:  # noqa: BLE001 - whatever the SDK, a process or a network raises
             raise await self._refusal(client, fault) from None
         return result_of(result, self._characters, self._address.hide)
 
-    def _late(self) -> str:
+    def _timeout_message(self) -> str:
         return f"the tool gave no answer within {self._address.seconds:g} seconds"
 
     async def _refusal(self, client: Client, fault: Exception) -> ToolError:
-        """The words for a model; a session that broke is ended."""
+        """Return the error for the model; end a broken session."""
         from mcp import MCPError
 
-        words = _words(fault, self._address)
+        words = _error_text(fault, self._address)
         if isinstance(fault, MCPError) and words != "Connection closed":
-            return ToolError(self._late() if "timed out" in words.lower() else words)
+            return ToolError(self._timeout_message() if "timed out" in words.lower() else words)
         if self._client is client:
             await self._finish()
         return ToolError("the server of this tool ended, or broke off, before it answered")
 
     async def _session(self) -> Client:
-        """The session, begun where there is none.
+        """Return the session, begun where there is none.
 
         Raises:
             ToolError: It broke more than once.
@@ -265,12 +267,12 @@ class McpSession(OpenSource):
             self._begun += 1
             self._end = asyncio.Event()
             ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._hold(ready, self._end))
+            self._task = asyncio.create_task(self._keep_open(ready, self._end))
             self._client = await ready
             return self._client
 
-    async def _hold(self, ready: asyncio.Future[Client], end: asyncio.Event) -> None:
-        """Keeps the session open until it is to end."""
+    async def _keep_open(self, ready: asyncio.Future[Client], end: asyncio.Event) -> None:
+        """Keep the session open until it is to end."""
         try:
             async with _connected(self._address, subprocess.DEVNULL) as client:
                 async with asyncio.timeout(self._address.seconds):
@@ -281,11 +283,11 @@ class McpSession(OpenSource):
             ready.set_exception(changed)
         except Exception as fault:  # noqa: BLE001 - as above
             if not ready.done():
-                words = f"{self._address.name}: {_words(fault, self._address)}"
+                words = f"{self._address.name}: {_error_text(fault, self._address)}"
                 ready.set_exception(ServerLost(words))
 
     def _compare(self, now: Served) -> None:
-        """Refuses a server that is not the frozen one.
+        """Refuse a server that is not the frozen one.
 
         Raises:
             ServerChanged: In words.
@@ -300,20 +302,20 @@ class McpSession(OpenSource):
         known = {tool.name: tool for tool in now.tools}
         for frozen in self._frozen["tools"].values():
             tool = known.get(frozen["tool"])
-            if tool is None or not self._same(tool, frozen):
+            if tool is None or not self._is_unchanged(tool, frozen):
                 how = "no longer there" if tool is None else "not what it was"
                 raise ServerChanged(
                     f"{self._address.name} changed since this study began: its tool "
                     f"`{frozen['tool']}` is {how}"
                 )
 
-    def _same(self, tool: ServedTool, frozen: Mapping[str, JSON]) -> bool:
+    def _is_unchanged(self, tool: ServedTool, frozen: Mapping[str, JSON]) -> bool:
         parameters = without_fixed(tool.parameters, self._fixed)
         then = frozen["description"], frozen["parameters"]
         return (tool.description, parameters) == then
 
     async def _finish(self) -> None:
-        """Ends the session, whatever state it is in."""
+        """End the session, whatever state it is in."""
         task, self._task, self._client = self._task, None, None
         if task is None:
             return
@@ -325,7 +327,7 @@ class McpSession(OpenSource):
                 await task
 
     async def aclose(self) -> None:
-        """Ends the session, and the server if it was started here."""
+        """End the session, and the server if it was started here."""
         await self._finish()
 
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.tools.bounded_json import CHARACTERS
-from orglab.engine.tools.mcp.session import Address, McpSession, ask_server
+from orglab.engine.tools.mcp.session import McpSession, ServerAddress, ask_server
 from orglab.providers.base import JSON
 from orglab.providers.tool_source import OpenSource, Served, ServedTool, ToolSource
 
@@ -59,16 +59,16 @@ class Mcp(ToolSource):
     characters: int = CHARACTERS
 
     def __post_init__(self) -> None:
-        """Refuses settings that do not go together."""
+        """Refuse settings that do not go together."""
         if (self.command is None) == (self.url is None):
             raise ValueError("give either `command` (stdio) or `url` (streamable HTTP)")
-        _refuse_words("command", self.command)
-        _refuse_words("only", self.only)
-        _refuse_variables(
+        _check_texts("command", self.command)
+        _check_texts("only", self.only)
+        _check_variables(
             [*self.env_names, *([] if self.api_key_env is None else [self.api_key_env])]
         )
         if self.url is not None:
-            _refuse_url(self.url)
+            _check_url(self.url)
             if self.env_names:
                 raise ValueError(
                     "`env_names` goes with `command`; with `url` there is `api_key_env`"
@@ -81,14 +81,15 @@ class Mcp(ToolSource):
             raise ValueError("`characters` must be from 200 to 1,000,000")
 
     def served(self, folder: Path) -> Served:
-        """Starts the server, asks it for its tools, and ends it."""
+        """Start the server, ask it for its tools, and end it."""
         with ThreadPoolExecutor(max_workers=1) as thread:  # a loop may run in this one
             said = thread.submit(ask_server, self.address(folder)).result()
         return Served(
-            what={**said.what, **_programs(self.command or (), folder)}, tools=self._taken(said)
+            what={**said.what, **_programs(self.command or (), folder)},
+            tools=self._selected_tools(said),
         )
 
-    def _taken(self, said: Served) -> tuple[ServedTool, ...]:
+    def _selected_tools(self, said: Served) -> tuple[ServedTool, ...]:
         if not said.tools:
             raise ValueError("the server serves no tools")
         if self.only is None:
@@ -102,7 +103,7 @@ class Mcp(ToolSource):
         return tuple(by_name[name] for name in dict.fromkeys(self.only))
 
     def open(self, folder: Path, served: Mapping[str, JSON]) -> OpenSource:
-        """A session, begun by the first call."""
+        """Return a session, begun by the first call."""
         return McpSession(
             self.address(folder),
             served,
@@ -110,38 +111,38 @@ class Mcp(ToolSource):
             characters=self.characters,
         )
 
-    def address(self, folder: Path) -> Address:
-        """Where the server is, with the values of the variables that it gets.
+    def address(self, folder: Path) -> ServerAddress:
+        """Return where the server is, with the values of the variables that it gets.
 
         Raises:
             ValueError: A variable is not set.
         """
         if self.url is not None:
-            key = _value(self.api_key_env) if self.api_key_env is not None else ""
-            return Address(url=self.url, key=key, seconds=self.seconds)
+            key = _environment_value(self.api_key_env) if self.api_key_env is not None else ""
+            return ServerAddress(url=self.url, key=key, seconds=self.seconds)
         first, *rest = self.command or ()
-        return Address(
+        return ServerAddress(
             command=(sys.executable if first in _PYTHON else first, *rest),
             folder=folder,
-            environment={name: _value(name) for name in self.env_names},
+            environment={name: _environment_value(name) for name in self.env_names},
             seconds=self.seconds,
         )
 
 
-def _refuse_words(setting: str, words: Sequence[str] | None) -> None:
+def _check_texts(setting: str, words: Sequence[str] | None) -> None:
     if words is None:
         return
     if not words or not all(isinstance(word, str) and word and "\0" not in word for word in words):
         raise ValueError(f"`{setting}` must be a list of texts, none of them empty")
 
 
-def _refuse_variables(names: Sequence[str]) -> None:
+def _check_variables(names: Sequence[str]) -> None:
     for name in names:
         if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
             raise ValueError("an environment variable is named by letters, digits and `_`")
 
 
-def _refuse_url(url: str) -> None:
+def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -152,7 +153,7 @@ def _refuse_url(url: str) -> None:
         raise ValueError("`url` must not hold a name or password: write `api_key_env: NAME`")
 
 
-def _value(name: str) -> str:
+def _environment_value(name: str) -> str:
     value = os.environ.get(name)
     if not value:
         raise ValueError(f"the environment variable {name} is not set")
@@ -160,7 +161,7 @@ def _value(name: str) -> str:
 
 
 def _programs(command: Sequence[str], folder: Path) -> dict[str, JSON]:
-    """Digests of the programs of the spec's folder that a command names: they are the server."""
+    """Return digests of the programs of the spec's folder that a command names: they are the server."""
     found: dict[str, str] = {}
     root = folder.resolve()
     for word in command:

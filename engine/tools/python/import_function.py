@@ -43,7 +43,7 @@ class Imported:
 
 
 def imported(module: str, name: str, folder: Path) -> Imported:
-    """The function ``name`` of ``module``, which is a file of the folder, or installed.
+    """Import the function ``name`` of ``module``, a file of the folder or an installed module.
 
     Raises:
         ValueError: There is none, or importing it failed; in words.
@@ -103,7 +103,7 @@ def _installed(module: str) -> tuple[ModuleType, dict[str, JSON]]:
 
 
 def _unchanged(module: str, digest: str) -> str:
-    """The digest, if it is that of the code which this process runs."""
+    """Return the digest if it is that of the code that this process runs."""
     if _first_seen.setdefault(module, digest) != digest:
         raise ValueError(f"`{module}` was changed after this process imported it: start it anew")
     return digest

@@ -29,7 +29,7 @@ _WANTED: Final = (
 
 
 def description_of(function: Callable[..., Any]) -> str:
-    """The docstring, which is what a model is told.
+    """Return the docstring, the model's description of the tool.
 
     Raises:
         ValueError: There is none.
@@ -43,7 +43,7 @@ def description_of(function: Callable[..., Any]) -> str:
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, JSON]:
-    """The schema of the function's arguments.
+    """Return the schema of the function's arguments.
 
     Raises:
         ValueError: A parameter has no hint, or one that JSON does not know; in words.
@@ -105,7 +105,7 @@ def _schema(hint: Any, name: str) -> dict[str, JSON]:  # noqa: ANN401 - a type h
 
 
 def _union(arms: Sequence[dict[str, JSON]]) -> dict[str, JSON]:
-    """Plain types side by side in ``type``, as models read it best; anything else in ``anyOf``."""
+    """Return plain types side by side in ``type``; anything else in ``anyOf``."""
     if all(list(arm) == ["type"] for arm in arms):
         return {"type": [arm["type"] for arm in arms]}
     return {"anyOf": list(arms)}

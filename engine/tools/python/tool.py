@@ -45,7 +45,7 @@ class PythonFunction(ToolSource):
     characters: int = CHARACTERS
 
     def __post_init__(self) -> None:
-        """Refuses what is no function's name."""
+        """Refuse what is no function's name."""
         if not isinstance(self.function, str) or not _FUNCTION.fullmatch(self.function):
             raise ValueError("`function` must be `module:function`, such as `lookup:price_of`")
         if self.seconds <= 0:
@@ -54,7 +54,7 @@ class PythonFunction(ToolSource):
             raise ValueError("`characters` must be from 200 to 1,000,000")
 
     def served(self, folder: Path) -> Served:
-        """Imports the function, and reads its signature and docstring."""
+        """Import the function, and read its signature and docstring."""
         found = self._imported(folder)
         tool = ServedTool(
             name=self.function.partition(":")[2],
@@ -64,7 +64,7 @@ class PythonFunction(ToolSource):
         return Served(what=found.what, tools=(tool,))
 
     def open(self, folder: Path, served: Mapping[str, JSON]) -> OpenSource:
-        """The function, imported by the first call."""
+        """Return the function, imported by the first call."""
         return _AtWork(self, folder, served)
 
     def _imported(self, folder: Path) -> Imported:
@@ -78,7 +78,7 @@ class _AtWork(OpenSource):
         self._function: Callable[..., Any] | None = None
 
     async def call(self, tool: str, arguments: Mapping[str, JSON]) -> JSON:
-        """Calls the function: what it raises is told to the model."""
+        """Call the function; an exception becomes a ``ToolError`` for the model."""
         function = self._function or self._loaded()
         try:
             async with asyncio.timeout(self._source.seconds):
@@ -112,7 +112,7 @@ async def _called(function: Callable[..., Any], arguments: Mapping[str, JSON]) -
 
 
 async def _in_thread(function: Callable[..., Any], arguments: Mapping[str, JSON]) -> object:
-    """The result of a function that blocks.
+    """Run a blocking function in a thread and return its result.
 
     The thread is a daemon, so that a function which never ends does not keep the process alive.
     """

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orglab.engine.tools.bounded_json import CHARACTERS, bounded, strict
+from orglab.engine.tools.bounded_json import CHARACTERS, bounded, to_strict_json
 from orglab.engine.tools.records.store import RecordStore, load_store
 from orglab.engine.tools.table.readers import TableError
 from orglab.providers.base import JSON, Tool, ToolError
@@ -39,7 +39,7 @@ class RecordsTool(Tool):
     characters: int = CHARACTERS
 
     def __post_init__(self) -> None:
-        """Checks the settings.
+        """Check the settings.
 
         Raises:
             ValueError: A setting is wrong; the text names it and what is allowed.
@@ -48,7 +48,7 @@ class RecordsTool(Tool):
             raise ValueError(f"`characters: {self.characters}` is too small; at least 200")
 
     async def call(self, arguments: Mapping[str, JSON]) -> JSON:
-        """The tool's result: strict JSON of at most ``characters`` characters.
+        """Return the tool's result: strict JSON of at most ``characters`` characters.
 
         Raises:
             ToolError: The arguments do not fit, or the records cannot be read.
@@ -64,22 +64,22 @@ class RecordsTool(Tool):
             found = self.compute(store, arguments)
         except TableError as error:
             raise ToolError(f"the records cannot be read: {error}") from None
-        return bounded(strict(found), self.characters, (self.characters, *_LENGTHS))
+        return bounded(to_strict_json(found), self.characters, (self.characters, *_LENGTHS))
 
     def allowed(self, store: RecordStore) -> Sequence[bool] | None:
-        """Which records the tool may see; None: all."""
-        key = ("where", spaced(strict(self.where)))
+        """Return which records the tool may see; None: all."""
+        key = ("where", spaced(to_strict_json(self.where)))
         return store.once(key, lambda: store.where(self.where))
 
     def shown(self, record: Mapping[str, JSON]) -> dict[str, JSON]:
-        """The fields of a record that results show."""
+        """Return the fields of a record that results show."""
         if not self.show:
             return dict(record)
         return {name: record[name] for name in self.show if name in record}
 
     @abstractmethod
     def compute(self, store: RecordStore, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """The result.
+        """Return the result.
 
         Raises:
             ToolError: The arguments do not fit the records.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from orglab.evaluators.text.normalize import fold_case, words
 
-__all__ = ["STOP_WORDS", "Found", "Index", "stem", "stems"]
+__all__ = ["STOP_WORDS", "Index", "SearchHit", "stem", "stems"]
 
 STOP_WORDS = frozenset(
     """
@@ -26,7 +26,7 @@ STOP_WORDS = frozenset(
 
 
 def stem(word: str) -> str:
-    """A word in small letters without its plural ending (the S-stemmer of Harman 1991)."""
+    """Return a word in small letters without its plural ending (the S-stemmer of Harman 1991)."""
     if len(word) > 3 and word.isalpha():
         if word.endswith("ies") and not word.endswith(("eies", "aies")):
             return f"{word[:-3]}y"
@@ -38,14 +38,14 @@ def stem(word: str) -> str:
 
 
 def stems(text: str, without: Iterable[str] = STOP_WORDS) -> list[str]:
-    """The stems of a text's words, in order, those in ``without`` left out."""
+    """Return the stems of a text's words, in order, those in ``without`` left out."""
     return [stem(word) for word in words(fold_case(text)) if word not in without]
 
 
 _DIGITS = 6
 
 
-class Found(NamedTuple):
+class SearchHit(NamedTuple):
     """A text that was found.
 
     Attributes:
@@ -78,14 +78,16 @@ class Index:
             self._scorer.index((ids, self._ids), show_progress=False)
 
     def scores(self, query: str) -> NDArray[np.float64]:
-        """The score of every text; 0 where it has no word of the query."""
+        """Return the score of every text; 0 where it has no word of the query."""
         asked = [self._ids[word] for word in dict.fromkeys(stems(query)) if word in self._ids]
         if self._scorer is None or not asked:
             return np.zeros(self.size)
         return np.asarray(self._scorer.get_scores_from_ids(asked), dtype=np.float64)
 
-    def search(self, query: str, limit: int, allowed: Sequence[bool] | None = None) -> list[Found]:
-        """The nearest texts, nearest first; equal scores stand in the texts' order.
+    def search(
+        self, query: str, limit: int, allowed: Sequence[bool] | None = None
+    ) -> list[SearchHit]:
+        """Return the nearest texts, nearest first; equal scores stand in the texts' order.
 
         Args:
             query: What to look for.
@@ -96,4 +98,4 @@ class Index:
         if allowed is not None:
             scores = np.where(np.asarray(allowed, dtype=bool), scores, 0.0)
         order = np.argsort(-scores, kind="stable")[:limit]
-        return [Found(int(place), float(scores[place])) for place in order if scores[place] > 0]
+        return [SearchHit(int(place), float(scores[place])) for place in order if scores[place] > 0]

@@ -12,7 +12,7 @@ import regex
 from orglab.engine.tools.records.bm25 import STOP_WORDS, stem
 from orglab.evaluators.text.normalize import fold_case, words
 
-__all__ = ["REPORTING", "UNITS", "Figure", "Statement", "agree", "read_statement"]
+__all__ = ["REPORTING", "UNITS", "Quantity", "Statement", "agree", "read_statement"]
 
 REPORTING = frozenset(
     """
@@ -54,7 +54,7 @@ _DOLLARS = regex.compile(r"\$ ?(\d[\d,]*(?:\.\d+)?)")
 _SAME = 0.005  # relative: 5.07 lb are 2.3 kg
 
 
-class Figure(NamedTuple):
+class Quantity(NamedTuple):
     """A quantity or a code.
 
     Attributes:
@@ -82,22 +82,22 @@ class Statement:
     """
 
     stems: frozenset[str]
-    figures: tuple[Figure, ...]
+    figures: tuple[Quantity, ...]
     denies: bool
 
 
 def read_statement(
     text: str, synonyms: Mapping[str, str] | None = None, ignore: frozenset[str] = frozenset()
 ) -> Statement:
-    """Reads a text.
+    """Read a text.
 
     Args:
         text: A sentence, or some.
         synonyms: The stem that stands for each stem.
         ignore: Words that do not count, beside those that never do.
     """
-    tokens = words(_spelt(fold_case(text)))
-    figures, used = _figures(tokens)
+    tokens = words(_signs_as_words(fold_case(text)))
+    figures, used = _quantities(tokens)
     kept = [
         stem(token)
         for place, token in enumerate(tokens)
@@ -110,14 +110,14 @@ def read_statement(
     )
 
 
-def _spelt(text: str) -> str:
-    """Signs that words do not hold, as words: percent, dollars, ``2560 x 1600`` as one."""
+def _signs_as_words(text: str) -> str:
+    """Write signs as words: percent, dollars, ``2560 x 1600`` as one."""
     text = _TIMES.sub(r"\1x\2", text.replace("%", " percent "))
     return _DOLLARS.sub(r"\1 dollars", text).replace("us dollars", "dollars")
 
 
-def agree(one: Figure, other: Figure) -> bool:
-    """The two say the same; a figure of unknown kind agrees with an equal one of any kind."""
+def agree(one: Quantity, other: Quantity) -> bool:
+    """Return whether two quantities agree; one of unknown kind agrees with an equal one of any kind."""
     alike = one.kind == other.kind or not one.kind or not other.kind
     if isinstance(one.value, str) or isinstance(other.value, str):
         return one.value == other.value  # a code is rare enough to be known anywhere
@@ -127,47 +127,47 @@ def agree(one: Figure, other: Figure) -> bool:
     return math.isclose(one.value, other.value, rel_tol=rounded)
 
 
-def _figures(tokens: Sequence[str]) -> tuple[list[Figure], set[int]]:
-    """The figures, and the places of the tokens that they are made of."""
-    found: list[Figure] = []
+def _quantities(tokens: Sequence[str]) -> tuple[list[Quantity], set[int]]:
+    """Return the figures, and the places of the tokens that they are made of."""
+    found: list[Quantity] = []
     used: set[int] = set()
     for place, token in enumerate(tokens):
         if place in used or not _digits(token):
             continue
-        figure, length = _figure(tokens, place)
+        figure, length = _quantity_at(tokens, place)
         found.append(figure)
         used.update(range(place, place + length))
     return found, used
 
 
-def _figure(tokens: Sequence[str], place: int) -> tuple[Figure, int]:
+def _quantity_at(tokens: Sequence[str], place: int) -> tuple[Quantity, int]:
     token = tokens[place]
     after = tokens[place + 1] if place + 1 < len(tokens) else ""
     before = tokens[place - 1] if place else ""
     beside = [before, "" if _digits(after) else after]
-    kind = next((stem(each) for each in beside if _names(each)), "")
+    kind = next((stem(each) for each in beside if _names_a_kind(each)), "")
     match = _NUMBER.fullmatch(token)
     if match is not None:
         number, suffix = float(match[1].replace(",", "")), match[2]
         if suffix in UNITS:
             unit, times = UNITS[suffix]
-            return Figure(unit, number * times, token, times != 1), 1
+            return Quantity(unit, number * times, token, times != 1), 1
         if not suffix and after in UNITS:
             unit, times = UNITS[after]
-            return Figure(unit, number * times, f"{token} {after}", times != 1), 2
+            return Quantity(unit, number * times, f"{token} {after}", times != 1), 2
         if not suffix and after not in _MODELS:
-            return Figure(kind, number, token), 1
+            return Quantity(kind, number, token), 1
     if after in _MODELS:
-        return Figure(kind, f"{token} {after}", f"{token} {after}"), 2
-    return Figure(kind, token, token), 1
+        return Quantity(kind, f"{token} {after}", f"{token} {after}"), 2
+    return Quantity(kind, token, token), 1
 
 
 def _digits(token: str) -> bool:
     return any(sign.isdigit() for sign in token)
 
 
-def _names(token: str) -> bool:
-    """The token can tell what a figure beside it is a figure of."""
+def _names_a_kind(token: str) -> bool:
+    """Return whether the token can name the kind of a quantity beside it."""
     return not _weightless(token) and token not in UNITS and token not in _MODELS
 
 

@@ -49,7 +49,7 @@ def _embedder(provider: str, model: str, options: tuple[tuple[str, JSON], ...]) 
 
 
 def embedder_of(settings: Mapping[str, JSON], file: Path | None = None) -> Embedder:
-    """The embedder that settings name; equal settings share one.
+    """Return the embedder that settings name; equal settings share one.
 
     Args:
         settings: ``provider``, ``model``, and the provider's options.
@@ -77,7 +77,7 @@ def embedder_of(settings: Mapping[str, JSON], file: Path | None = None) -> Embed
 
 
 def pieces(text: str, most: int = PIECE) -> list[str]:
-    """A text in pieces of at most ``most`` characters, cut at blanks; none of a blank one."""
+    """Split a text at blanks into pieces of at most ``most`` characters; a blank text has none."""
     found: list[str] = []
     rest = text.strip()
     while len(rest) > most:
@@ -89,7 +89,7 @@ def pieces(text: str, most: int = PIECE) -> list[str]:
 
 
 def kept_vectors(embedder: Embedder, texts: Sequence[str]) -> Matrix:
-    """A row of length 1 for each text: those kept in the study, the others computed and kept.
+    """Return a unit vector per text, from the cache or computed and stored.
 
     Raises:
         ProviderError: The embedder gives none, or not of one length.
@@ -98,13 +98,13 @@ def kept_vectors(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     identity = embedder.identity
     names = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
     by_name = dict(zip(names, texts, strict=True))
-    found = _kept(identity, list(by_name))
+    found = _stored_vectors(identity, list(by_name))
     missing = [name for name in by_name if name not in found]
     for start in range(0, len(missing), _AT_ONCE):
         some = missing[start : start + _AT_ONCE]
-        made = _computed(embedder, [by_name[name] for name in some])
+        made = _embedded(embedder, [by_name[name] for name in some])
         fresh = dict(zip(some, made, strict=True))
-        _keep(identity, fresh)
+        _store_vectors(identity, fresh)
         found |= fresh
     rows = [found[name] for name in names]
     if len({len(row) for row in rows}) > 1:
@@ -112,7 +112,7 @@ def kept_vectors(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     return np.asarray(rows, dtype=np.float32)
 
 
-def _computed(embedder: Embedder, texts: Sequence[str]) -> list[Matrix]:
+def _embedded(embedder: Embedder, texts: Sequence[str]) -> list[Matrix]:
     vectors = embedder.embed(texts)
     if len(vectors) != len(texts):
         raise ProviderError(f"the embedder gave {len(vectors)} vectors for {len(texts)} texts")
@@ -132,7 +132,7 @@ def _of_length_one(vector: Sequence[float]) -> Matrix:
 _memory: dict[tuple[str, str], Matrix] = {}
 
 
-def _kept(identity: str, names: Sequence[str]) -> dict[str, Matrix]:
+def _stored_vectors(identity: str, names: Sequence[str]) -> dict[str, Matrix]:
     file = vectors_file.get()
     if file is None:
         return {name: _memory[identity, name] for name in names if (identity, name) in _memory}
@@ -141,7 +141,7 @@ def _kept(identity: str, names: Sequence[str]) -> dict[str, Matrix]:
     return {name: np.asarray(vector, dtype=np.float32) for name, vector in rows}
 
 
-def _keep(identity: str, vectors: Mapping[str, Matrix]) -> None:
+def _store_vectors(identity: str, vectors: Mapping[str, Matrix]) -> None:
     file = vectors_file.get()
     if file is None:
         _memory.update({(identity, name): row for name, row in vectors.items()})
@@ -154,7 +154,7 @@ def _keep(identity: str, vectors: Mapping[str, Matrix]) -> None:
 
 
 def _open(file: Path) -> duckdb.DuckDBPyConnection:
-    """The file, open until the block ends, so that none lies open when the study does.
+    """Open the file as a context manager, so that it is closed when the study ends.
 
     Raises:
         ProviderError: It is a link, or cannot be opened.

@@ -31,7 +31,7 @@ class GetRecord(RecordsTool):
     )
 
     def compute(self, store: RecordStore, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """The record, under its id."""
+        """Return the record, under its id."""
         places = store.once(("ids", self.id), lambda: _places(store, self.id))
         allowed = self.allowed(store)
         mine = {key: at for key, at in places.items() if allowed is None or allowed[at]}
@@ -47,7 +47,7 @@ class GetRecord(RecordsTool):
 
 
 def _places(store: RecordStore, field: str) -> dict[str, int]:
-    """The place of each record by its id.
+    """Return the place of each record by its id.
 
     Raises:
         TableError: Two records have one id, or a record has none.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from orglab.engine.tools.records.base import RecordsTool
-from orglab.engine.tools.records.bm25 import Found
+from orglab.engine.tools.records.bm25 import SearchHit
 from orglab.engine.tools.records.embedding_cache import Matrix, embedder_of, kept_vectors, pieces
 from orglab.engine.tools.records.store import RecordStore, texts_of
 from orglab.engine.tools.table.base import arguments_schema, integer, text
@@ -76,7 +76,7 @@ class SearchRecords(RecordsTool):
     )
 
     def __post_init__(self) -> None:
-        """Checks the settings.
+        """Check the settings.
 
         Raises:
             ValueError: A setting is wrong.
@@ -103,7 +103,7 @@ class SearchRecords(RecordsTool):
         return embedder_of(self.embed, self.embed_file)
 
     def compute(self, store: RecordStore, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """The nearest records, each with its score."""
+        """Return the nearest records, each with its score."""
         fields = [self.text] if isinstance(self.text, str) else list(self.text)
         store.need(fields, "text")
         query = text(arguments, "query")
@@ -116,7 +116,11 @@ class SearchRecords(RecordsTool):
         else:
             found = store.index(fields).search(query, limit, allowed)
         records = [
-            {"id": store.records[at].get(self.id), "score": score, **self._rest(store.records[at])}
+            {
+                "id": store.records[at].get(self.id),
+                "score": score,
+                **self._other_fields(store.records[at]),
+            }
             for at, score in found
         ]
         searched = len(store.records) if allowed is None else sum(allowed)
@@ -131,8 +135,8 @@ class SearchRecords(RecordsTool):
         query: str,
         limit: int,
         allowed: Sequence[bool] | None,
-    ) -> list[Found]:
-        """The records with the piece of text nearest to the query, nearest first."""
+    ) -> list[SearchHit]:
+        """Return the records with the piece of text nearest to the query, nearest first."""
         embedder = self._embedder
         try:
             key = ("vectors", embedder.identity, *fields)
@@ -147,10 +151,10 @@ class SearchRecords(RecordsTool):
         if allowed is not None:
             scores[~np.asarray(allowed, dtype=bool)] = -np.inf
         order = np.argsort(-scores, kind="stable")[:limit]
-        return [Found(int(at), float(scores[at])) for at in order if np.isfinite(scores[at])]
+        return [SearchHit(int(at), float(scores[at])) for at in order if np.isfinite(scores[at])]
 
-    def _rest(self, record: Mapping[str, JSON]) -> dict[str, JSON]:
-        """The record's other fields; one that is called ``id`` or ``score`` keeps out of the way."""
+    def _other_fields(self, record: Mapping[str, JSON]) -> dict[str, JSON]:
+        """Return the record's other fields; ``id`` and ``score`` are prefixed with ``record.``."""
         shown = {name: value for name, value in self.shown(record).items() if name != self.id}
         return {
             f"record.{name}" if name in ("id", "score") else name: value

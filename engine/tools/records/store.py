@@ -53,7 +53,7 @@ class RecordStore:
         return list(found)
 
     def once(self, key: object, compute: Callable[[], _T]) -> _T:
-        """What ``compute`` gives, kept under ``key``; computed once, however many threads ask."""
+        """Return the value cached under ``key``, computed once for all threads."""
         if key not in self._kept:
             with self._lock:
                 if key not in self._kept:
@@ -61,7 +61,7 @@ class RecordStore:
         return cast("_T", self._kept[key])
 
     def need(self, names: Sequence[str], setting: str) -> None:
-        """Checks that fields exist.
+        """Check that fields exist.
 
         Raises:
             TableError: No record has one of them.
@@ -76,7 +76,7 @@ class RecordStore:
                 )
 
     def where(self, conditions: Mapping[str, JSON]) -> Sequence[bool] | None:
-        """Which records have these values; None: all."""
+        """Return which records have these values; None: all."""
         if not conditions:
             return None
         return [
@@ -85,7 +85,7 @@ class RecordStore:
         ]
 
     def index(self, fields: Sequence[str]) -> Index:
-        """The search index over the text of these fields."""
+        """Return the search index over the text of these fields."""
         return self.once(
             ("index", *fields),
             lambda: Index(
@@ -95,7 +95,7 @@ class RecordStore:
 
 
 def same(value: JSON, wanted: JSON) -> bool:
-    """The two are equal; a text may stand for a number, since templates give text."""
+    """Return whether two values are equal; a text may stand for a number, since templates give text."""
     if isinstance(value, bool) or isinstance(wanted, bool) or value is None or wanted is None:
         return value is wanted or (isinstance(wanted, str) and spaced(value) == wanted)
     if isinstance(value, str) is not isinstance(wanted, str):
@@ -108,7 +108,7 @@ def _number_text(value: JSON) -> str:
 
 
 def texts_of(record: Mapping[str, JSON], fields: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The texts in fields of a record, each with its place; maps and lists in them are walked."""
+    """Yield the texts in fields of a record, each with its place; maps and lists in them are walked."""
     for name in fields:
         if name in record:
             yield from _texts(record[name], name)
@@ -130,7 +130,7 @@ _loading = threading.Lock()
 
 
 def load_store(path: Path) -> RecordStore:
-    """The records in ``path``, an absolute path; read again when the file has changed.
+    """Return the records in ``path``, an absolute path; read again when the file has changed.
 
     Raises:
         TableError: It cannot be read rightly.
@@ -141,7 +141,7 @@ def load_store(path: Path) -> RecordStore:
         if kept is not None and kept[0] == signature:
             _stores.move_to_end(path)
             return kept[1]
-        store = _read(path)
+        store = _read_store(path)
         _stores[path] = (signature, store)
         while len(_stores) > _MOST_STORES:
             _stores.popitem(last=False)
@@ -156,7 +156,7 @@ def _signature(path: Path) -> tuple[int, ...]:
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
 
-def _read(path: Path) -> RecordStore:
+def _read_store(path: Path) -> RecordStore:
     if path.suffix.lower() not in (".jsonl", ".ndjson"):
         raise TableError(f"{path.name}: records are a .jsonl file, an object a line")
     try:

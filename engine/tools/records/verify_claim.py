@@ -12,7 +12,7 @@ from orglab.engine.tools.records.base import RecordsTool
 from orglab.engine.tools.records.bm25 import Index, stem
 from orglab.engine.tools.records.claim_parser import (
     REPORTING,
-    Figure,
+    Quantity,
     Statement,
     agree,
     read_statement,
@@ -29,21 +29,21 @@ _LOOKED_AT = 100  # passages
 _TOGETHER = 3  # passages of one record that may bear a claim out together
 
 
-class _Read(NamedTuple):
+class _ReadPassage(NamedTuple):
     passage: Passage
     states: Statement
 
 
-class _Store(NamedTuple):
+class _PassageIndex(NamedTuple):
     """The passages of a store, read; ``rare`` is how much a stem weighs."""
 
-    passages: Sequence[_Read]
+    passages: Sequence[_ReadPassage]
     nearest: Index
     rare: Mapping[str, float]
     unknown: float
 
 
-class _Case(NamedTuple):
+class _RecordCase(NamedTuple):
     """What the passages of one record say to a claim.
 
     Attributes:
@@ -54,10 +54,10 @@ class _Case(NamedTuple):
         denial: The claim denies and they do not, or the other way round.
     """
 
-    passages: Sequence[_Read]
+    passages: Sequence[_ReadPassage]
     covered: float
-    lacking: Sequence[Figure]
-    against: Sequence[tuple[Figure, Figure]]
+    lacking: Sequence[Quantity]
+    against: Sequence[tuple[Quantity, Quantity]]
     denial: bool
 
 
@@ -96,7 +96,7 @@ class VerifyClaim(RecordsTool):
     )
 
     def __post_init__(self) -> None:
-        """Checks the settings.
+        """Check the settings.
 
         Raises:
             ValueError: A setting is wrong.
@@ -108,26 +108,27 @@ class VerifyClaim(RecordsTool):
             raise ValueError(f"`limit: {self.limit}` must be a whole number from 1 to 20")
 
     def compute(self, store: RecordStore, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """The verdict, with what it rests on."""
+        """Return the verdict, with what it rests on."""
         fields = [self.text] if isinstance(self.text, str) else list(self.text)
         fields = fields or [name for name in store.fields if name != self.id]
         store.need(fields, "text")
         claim = text(arguments, "claim")
         if len(claim) > LONGEST_CLAIM:
             raise ToolError(f"`claim` is longer than {LONGEST_CLAIM} characters: split it")
-        states = self._states(claim)
+        states = self._parse_claim(claim)
         if not states.stems and not states.figures:
             raise ToolError("the claim has no word to look for: say what is claimed of what")
         read = store.once(
-            ("passages", *fields, *self._same().items()), lambda: self._read(store, fields)
+            ("passages", *fields, *self._synonym_stems().items()),
+            lambda: self._read_passages(store, fields),
         )
-        cases = self._cases(store, read, states)
-        best = min(cases, key=self._order, default=None)
+        cases = self._record_cases(store, read, states)
+        best = min(cases, key=self._rank, default=None)
         verdict, reason = self._verdict(best)
         return {
             "claim": claim,
             "verdict": verdict,
-            "score": 0.0 if best is None else round(_score(best, states), 3),
+            "score": 0.0 if best is None else round(_claim_score(best, states), 3),
             "reason": reason,
             "evidence": self._evidence(store, read, states, cases),
             "searched": len(store.records) if (seen := self.allowed(store)) is None else sum(seen),
@@ -135,68 +136,80 @@ class VerifyClaim(RecordsTool):
 
     # -- reading
 
-    def _same(self) -> dict[str, str]:
+    def _synonym_stems(self) -> dict[str, str]:
         return {
             stem(other.casefold()): stem(word.casefold())
             for word, others in sorted(self.synonyms.items())
             for other in others
         }
 
-    def _states(self, text: str) -> Statement:
-        """The claim; words that tell who says a thing count only where there are no others."""
+    def _parse_claim(self, text: str) -> Statement:
+        """Parse the claim; reporting words count only where there are no others."""
         ignored = frozenset(word.casefold() for word in self.ignore)
-        states = read_statement(text, self._same(), ignored | REPORTING)
-        return states if states.stems else read_statement(text, self._same(), ignored)
+        states = read_statement(text, self._synonym_stems(), ignored | REPORTING)
+        return states if states.stems else read_statement(text, self._synonym_stems(), ignored)
 
-    def _read(self, store: RecordStore, fields: Sequence[str]) -> _Store:
-        same = self._same()
+    def _read_passages(self, store: RecordStore, fields: Sequence[str]) -> _PassageIndex:
+        same = self._synonym_stems()
         passages = [
-            _Read(passage, read_statement(_with_name(passage), same))
+            _ReadPassage(passage, read_statement(_with_name(passage), same))
             for passage in _passages(store, fields)
         ]
-        index = Index([_searched(read.states) for read in passages])
+        index = Index([_index_text(read.states) for read in passages])
         often = Counter(each for read in passages for each in read.states.stems)
         count = len(passages)
         rare = {each: math.log(1 + count / times) for each, times in often.items()}
-        return _Store(passages, index, rare, math.log(1 + count))
+        return _PassageIndex(passages, index, rare, math.log(1 + count))
 
     # -- comparing
 
-    def _cases(self, store: RecordStore, read: _Store, states: Statement) -> list[_Case]:
+    def _record_cases(
+        self, store: RecordStore, read: _PassageIndex, states: Statement
+    ) -> list[_RecordCase]:
         allowed = self.allowed(store)
         seen = None if allowed is None else [allowed[one.passage.record] for one in read.passages]
-        by_record: dict[int, list[_Read]] = {}
-        for found in read.nearest.search(_searched(states), _LOOKED_AT, seen):
+        by_record: dict[int, list[_ReadPassage]] = {}
+        for found in read.nearest.search(_index_text(states), _LOOKED_AT, seen):
             one = read.passages[found.position]
             by_record.setdefault(one.passage.record, []).append(one)
-        return [self._case(read, states, passages) for passages in by_record.values()]
+        return [self._record_case(read, states, passages) for passages in by_record.values()]
 
-    def _case(self, read: _Store, claim: Statement, passages: Sequence[_Read]) -> _Case:
-        """The passages of one record that together say most of the claim."""
-        chosen: list[_Read] = []
+    def _record_case(
+        self, read: _PassageIndex, claim: Statement, passages: Sequence[_ReadPassage]
+    ) -> _RecordCase:
+        """Choose the passages of one record that together say most of the claim."""
+        chosen: list[_ReadPassage] = []
         for _ in range(_TOGETHER):
             left = [one for one in passages if one not in chosen]
-            best = max(left, key=lambda one: _said(read, claim, [*chosen, one]), default=None)
+            best = max(
+                left, key=lambda one: _match_strength(read, claim, [*chosen, one]), default=None
+            )
             if best is None or (
-                chosen and _said(read, claim, [*chosen, best]) <= _said(read, claim, chosen)
+                chosen
+                and _match_strength(read, claim, [*chosen, best])
+                <= _match_strength(read, claim, chosen)
             ):
                 break
             chosen.append(best)
-        lacking = _lacking(claim, chosen)
-        return _Case(
+        lacking = _missing_quantities(claim, chosen)
+        return _RecordCase(
             passages=chosen,
-            covered=_covered(read, claim, chosen),
+            covered=_word_coverage(read, claim, chosen),
             lacking=lacking,
-            against=list(self._against(read, claim, lacking, passages)),
+            against=list(self._contradictions(read, claim, lacking, passages)),
             denial=claim.denies is not chosen[0].states.denies,
         )
 
-    def _against(
-        self, read: _Store, claim: Statement, lacking: Sequence[Figure], passages: Sequence[_Read]
-    ) -> Iterator[tuple[Figure, Figure]]:
-        """Figures of the same kind, with another value, in a passage that speaks of the same."""
+    def _contradictions(
+        self,
+        read: _PassageIndex,
+        claim: Statement,
+        lacking: Sequence[Quantity],
+        passages: Sequence[_ReadPassage],
+    ) -> Iterator[tuple[Quantity, Quantity]]:
+        """Yield figures of the same kind with another value, in passages about the same."""
         for one in passages:
-            if _covered(read, claim, [one]) < self.threshold:
+            if _word_coverage(read, claim, [one]) < self.threshold:
                 continue
             for figure in lacking:
                 others = [each for each in one.states.figures if each.kind == figure.kind != ""]
@@ -204,19 +217,19 @@ class VerifyClaim(RecordsTool):
 
     # -- telling
 
-    def _bears_out(self, case: _Case) -> bool:
+    def _is_supported(self, case: _RecordCase) -> bool:
         return case.covered >= self.threshold and not case.lacking and not case.denial
 
-    def _order(self, case: _Case) -> tuple[bool, bool, float, int, int]:
-        """Smallest first: what bears the claim out, then what speaks against it."""
+    def _rank(self, case: _RecordCase) -> tuple[bool, bool, float, int, int]:
+        """Return a sort key: supporting records first, then contradicting ones."""
         first = case.passages[0].passage.record
         against = bool(case.against)
-        return not self._bears_out(case), not against, -case.covered, len(case.lacking), first
+        return not self._is_supported(case), not against, -case.covered, len(case.lacking), first
 
-    def _verdict(self, case: _Case | None) -> tuple[str, str]:
+    def _verdict(self, case: _RecordCase | None) -> tuple[str, str]:
         if case is None:
             return "unsupported", "no record has any word of the claim"
-        if self._bears_out(case):
+        if self._is_supported(case):
             return "supported", ""
         if case.against:
             claimed, found = case.against[0]
@@ -230,15 +243,19 @@ class VerifyClaim(RecordsTool):
         return "unsupported", "one denies what the other says: the claim or the nearest record"
 
     def _evidence(
-        self, store: RecordStore, read: _Store, claim: Statement, cases: Sequence[_Case]
+        self,
+        store: RecordStore,
+        read: _PassageIndex,
+        claim: Statement,
+        cases: Sequence[_RecordCase],
     ) -> list[dict[str, JSON]]:
-        told = [one for case in sorted(cases, key=self._order) for one in case.passages]
+        told = [one for case in sorted(cases, key=self._rank) for one in case.passages]
         return [
             {
                 "id": store.records[one.passage.record].get(self.id),
                 "field": one.passage.field,
                 "text": one.passage.text,
-                "score": round(_covered(read, claim, [one]), 3),
+                "score": round(_word_coverage(read, claim, [one]), 3),
             }
             for one in told[: self.limit]
         ]
@@ -252,13 +269,13 @@ def _passages(store: RecordStore, fields: Sequence[str]) -> Iterator[Passage]:
 
 
 def _with_name(passage: Passage) -> str:
-    """The text, headed by its name where it stands in a map: ``gpu: RTX 4060``."""
+    """Return the text, headed by its key where it stands in a map: ``gpu: RTX 4060``."""
     _, dot, name = passage.field.rpartition(".")
     return f"{name.replace('_', ' ')}: {passage.text}" if dot else passage.text
 
 
-def _searched(states: Statement) -> str:
-    """What the index holds of a passage: its stems, and each figure as one word."""
+def _index_text(states: Statement) -> str:
+    """Return what the index holds of a passage: its stems, and each quantity as one word."""
     figures = (
         f"{kind}{value:g}" if isinstance(value, float) else f"{kind}{value}"
         for kind, value, *_ in states.figures
@@ -266,26 +283,30 @@ def _searched(states: Statement) -> str:
     return " ".join([*sorted(states.stems), *figures])
 
 
-def _lacking(claim: Statement, passages: Sequence[_Read]) -> list[Figure]:
+def _missing_quantities(claim: Statement, passages: Sequence[_ReadPassage]) -> list[Quantity]:
     given = [figure for one in passages for figure in one.states.figures]
     return [each for each in claim.figures if not any(agree(each, other) for other in given)]
 
 
-def _covered(read: _Store, claim: Statement, passages: Sequence[_Read]) -> float:
-    """The share of the claim's words, by weight, in the passages; without words, of its figures."""
+def _word_coverage(
+    read: _PassageIndex, claim: Statement, passages: Sequence[_ReadPassage]
+) -> float:
+    """Return the share of the claim's words, by weight, in the passages; of its figures if it has no words."""
     if not claim.stems:
-        return 1 - len(_lacking(claim, passages)) / len(claim.figures)
+        return 1 - len(_missing_quantities(claim, passages)) / len(claim.figures)
     said = frozenset[str]().union(*(one.states.stems for one in passages))
     weights = {each: read.rare.get(each, read.unknown) for each in sorted(claim.stems)}
     return sum(weight for each, weight in weights.items() if each in said) / sum(weights.values())
 
 
-def _said(read: _Store, claim: Statement, passages: Sequence[_Read]) -> float:
-    lacking = len(_lacking(claim, passages))
-    return _covered(read, claim, passages) - lacking / max(1, len(claim.figures))
+def _match_strength(
+    read: _PassageIndex, claim: Statement, passages: Sequence[_ReadPassage]
+) -> float:
+    lacking = len(_missing_quantities(claim, passages))
+    return _word_coverage(read, claim, passages) - lacking / max(1, len(claim.figures))
 
 
-def _score(case: _Case, claim: Statement) -> float:
-    """How much of the claim is borne out, from 0 to 1: by words, times the share of its figures."""
+def _claim_score(case: _RecordCase, claim: Statement) -> float:
+    """Return how much of the claim is supported, 0 to 1: by words, times the share of its figures."""
     figures = len(claim.figures)
     return case.covered * (1 - len(case.lacking) / figures if figures else 1.0)

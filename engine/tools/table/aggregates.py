@@ -17,8 +17,8 @@ from orglab.engine.tools.bounded_json import tidy
 
 __all__ = [
     "Bins",
-    "Figure",
     "Number",
+    "Statistic",
     "bins",
     "finite",
     "mean",
@@ -36,7 +36,7 @@ Number: TypeAlias = int | float
 TOO_LARGE = "the numbers are too large to compute with"
 
 
-class Figure(NamedTuple):
+class Statistic(NamedTuple):
     """One figure.
 
     Attributes:
@@ -61,20 +61,20 @@ class Bins(NamedTuple):
 
 
 def finite(values: Sequence[Number | None]) -> tuple[list[Number], int, int]:
-    """The finite numbers among ``values``, how many are missing, and how many are infinite."""
+    """Return the finite numbers among ``values``, how many are missing, and how many are infinite."""
     present = [one for one in values if one is not None]
     kept = [one for one in present if math.isfinite(one)]
     return kept, len(values) - len(present), len(present) - len(kept)
 
 
-def total(values: Sequence[Number]) -> Figure:
-    """The sum; of no values it is None. Whole numbers are summed exactly."""
+def total(values: Sequence[Number]) -> Statistic:
+    """Return the sum; of no values it is None. Whole numbers are summed exactly."""
     if not values:
-        return Figure(None, 0, "no values")
+        return Statistic(None, 0, "no values")
     try:
-        return Figure(_sum(values), len(values))
+        return Statistic(_sum(values), len(values))
     except OverflowError:
-        return Figure(None, len(values), TOO_LARGE)
+        return Statistic(None, len(values), TOO_LARGE)
 
 
 def _sum(values: Sequence[Number]) -> Number:
@@ -83,20 +83,20 @@ def _sum(values: Sequence[Number]) -> Number:
     return math.fsum(values)
 
 
-def mean(values: Sequence[Number]) -> Figure:
-    """The arithmetic mean; of equal values exactly that value."""
+def mean(values: Sequence[Number]) -> Statistic:
+    """Return the arithmetic mean; of equal values exactly that value."""
     if not values:
-        return Figure(None, 0, "no values")
+        return Statistic(None, 0, "no values")
     if min(values) == max(values):
-        return Figure(values[0], len(values))
+        return Statistic(values[0], len(values))
     try:
-        return Figure(tidy(_sum(values) / len(values)), len(values))
+        return Statistic(tidy(_sum(values) / len(values)), len(values))
     except OverflowError:
-        return Figure(None, len(values), TOO_LARGE)
+        return Statistic(None, len(values), TOO_LARGE)
 
 
 def quantile(ordered: Sequence[Number], share: float) -> Number:
-    """The quantile of sorted ``ordered``, linear between neighbours (type 7 of Hyndman & Fan 1996)."""
+    """Return the quantile of sorted ``ordered``, linear between neighbours (type 7 of Hyndman & Fan 1996)."""
     place = (len(ordered) - 1) * share
     low = int(place)
     part = place - low
@@ -105,29 +105,29 @@ def quantile(ordered: Sequence[Number], share: float) -> Number:
     return tidy(ordered[low] * (1 - part) + ordered[low + 1] * part)
 
 
-def median(values: Sequence[Number]) -> Figure:
-    """The median."""
+def median(values: Sequence[Number]) -> Statistic:
+    """Return the median."""
     if not values:
-        return Figure(None, 0, "no values")
-    return Figure(quantile(sorted(values), 0.5), len(values))
+        return Statistic(None, 0, "no values")
+    return Statistic(quantile(sorted(values), 0.5), len(values))
 
 
-def std(values: Sequence[Number]) -> Figure:
-    """The sample standard deviation (divisor n - 1); of equal values exactly 0."""
+def std(values: Sequence[Number]) -> Statistic:
+    """Return the sample standard deviation (divisor n - 1); of equal values exactly 0."""
     if len(values) < 2:
-        return Figure(None, len(values), "fewer than 2 values")
+        return Statistic(None, len(values), "fewer than 2 values")
     if min(values) == max(values):
-        return Figure(0.0, len(values))
+        return Statistic(0.0, len(values))
     deviations = _deviations(values)
     if deviations is None:
-        return Figure(None, len(values), TOO_LARGE)
+        return Statistic(None, len(values), TOO_LARGE)
     largest = max(abs(one) for one in deviations)
     squares = math.fsum((one / largest) ** 2 for one in deviations)
-    return Figure(tidy(largest * math.sqrt(squares / (len(values) - 1))), len(values))
+    return Statistic(tidy(largest * math.sqrt(squares / (len(values) - 1))), len(values))
 
 
 def _deviations(values: Sequence[Number]) -> list[float] | None:
-    """Deviations from the mean; None where doubles cannot hold them.
+    """Return deviations from the mean; None where doubles cannot hold them.
 
     The smallest value is taken away first: exact for whole numbers, and it saves the digits of
     numbers that lie far from zero.
@@ -141,8 +141,8 @@ def _deviations(values: Sequence[Number]) -> list[float] | None:
     return [one - middle for one in shifted] if math.isfinite(middle) else None
 
 
-def pearson(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) -> Figure:
-    """Pearson's r of pairs, rounded to 6 decimals; None for constant columns and for n < 3.
+def pearson(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) -> Statistic:
+    """Return Pearson's r of pairs, rounded to 6 decimals; None for constant columns and for n < 3.
 
     Args:
         xs: Finite numbers.
@@ -150,11 +150,11 @@ def pearson(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) 
         names: The columns' names, for the reason.
     """
     if reason := _no_correlation(xs, ys, names):
-        return Figure(None, len(xs), reason)
+        return Statistic(None, len(xs), reason)
     from_x, from_y = _deviations(xs), _deviations(ys)
     if from_x is None or from_y is None:
-        return Figure(None, len(xs), TOO_LARGE)
-    return Figure(_cosine(from_x, from_y), len(xs))
+        return Statistic(None, len(xs), TOO_LARGE)
+    return Statistic(_cosine(from_x, from_y), len(xs))
 
 
 def _no_correlation(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) -> str:
@@ -169,7 +169,7 @@ def _no_correlation(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str
 
 
 def _cosine(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """The cosine between two vectors, each scaled first, so that no square over- or underflows."""
+    """Return the cosine between two vectors, each scaled first so that no square overflows."""
     largest_x, largest_y = max(map(abs, xs)), max(map(abs, ys))
     xs = [one / largest_x for one in xs]
     ys = [one / largest_y for one in ys]
@@ -179,7 +179,7 @@ def _cosine(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 def ranks(values: Sequence[Number]) -> list[float]:
-    """Ranks from 1; equal values share the mean of their ranks."""
+    """Return ranks from 1; equal values share the mean of their ranks."""
     order = sorted(range(len(values)), key=values.__getitem__)
     found = [0.0] * len(values)
     first = 1
@@ -191,11 +191,11 @@ def ranks(values: Sequence[Number]) -> list[float]:
     return found
 
 
-def spearman(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) -> Figure:
-    """Spearman's rho of pairs: Pearson's r of their ranks (Spearman 1904); as ``pearson`` else."""
+def spearman(xs: Sequence[Number], ys: Sequence[Number], names: tuple[str, str]) -> Statistic:
+    """Return Spearman's rho of pairs: Pearson's r of their ranks (Spearman 1904); as ``pearson`` else."""
     if reason := _no_correlation(xs, ys, names):
-        return Figure(None, len(xs), reason)
-    return Figure(_cosine(*map(_centred, (ranks(xs), ranks(ys)))), len(xs))
+        return Statistic(None, len(xs), reason)
+    return Statistic(_cosine(*map(_centred, (ranks(xs), ranks(ys)))), len(xs))
 
 
 def _centred(ranked: Sequence[float]) -> list[float]:
@@ -204,11 +204,11 @@ def _centred(ranked: Sequence[float]) -> list[float]:
 
 
 def bins(values: Sequence[Number], number: int) -> Bins:
-    """Counts in ``number`` bins of equal width; one bin where the values leave room for no more."""
+    """Count in ``number`` bins of equal width; one bin where the values leave room for no more."""
     if not values:
         return Bins([], [])
     low, high = min(values), max(values)
-    edges = [_edge(low, high, place / number) for place in range(number)] + [high]
+    edges = [_bin_edge(low, high, place / number) for place in range(number)] + [high]
     if len(set(edges)) <= number or edges != sorted(edges):
         return Bins([low, high], [len(values)])
     counts = [0] * number
@@ -217,6 +217,6 @@ def bins(values: Sequence[Number], number: int) -> Bins:
     return Bins([tidy(one) for one in edges], counts)
 
 
-def _edge(low: Number, high: Number, share: float) -> Number:
-    """A point between: weighted, so that the width itself never overflows."""
+def _bin_edge(low: Number, high: Number, share: float) -> Number:
+    """Return a point between, weighted so that the width itself never overflows."""
     return low if share == 0 else low * (1 - share) + high * share

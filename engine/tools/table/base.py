@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from orglab.engine.tools.bounded_json import CHARACTERS, bounded, strict
+from orglab.engine.tools.bounded_json import CHARACTERS, bounded, to_strict_json
 from orglab.engine.tools.table.column_types import CellType, Column
 from orglab.engine.tools.table.readers import TableError
-from orglab.engine.tools.table.table import Form, Table, load_table, loaded
+from orglab.engine.tools.table.table import Table, TableFormat, load_table, loaded
 from orglab.providers.base import JSON, Tool, ToolError
 
 __all__ = ["WHERE", "TableTool", "arguments_schema", "integer", "numeric", "optional_text", "text"]
@@ -29,7 +29,7 @@ WHERE: JSON = {
 
 
 def arguments_schema(required: Sequence[str] = (), **properties: JSON) -> Mapping[str, JSON]:
-    """The JSON Schema of a tool's arguments."""
+    """Return the JSON Schema of a tool's arguments."""
     return {
         "type": "object",
         "properties": properties,
@@ -61,7 +61,7 @@ class TableTool(Tool):
     characters: int = CHARACTERS
 
     def __post_init__(self) -> None:
-        """Checks the settings and keeps them in one hashable form.
+        """Check the settings and normalise them.
 
         Raises:
             ValueError: A setting is wrong; the text names it and what is allowed.
@@ -75,12 +75,12 @@ class TableTool(Tool):
         object.__setattr__(self, "_path", self.file.resolve())
         object.__setattr__(self, "_form", self._declared())
 
-    def _declared(self) -> Form:
+    def _declared(self) -> TableFormat:
         types = get_args(CellType)
         for name, one in self.columns.items():
             if one not in types:
                 raise ValueError(f"`columns: {{{name}: {one}}}`: allowed are {', '.join(types)}")
-        return Form(
+        return TableFormat(
             encoding=self.encoding,
             separator=self.separator,
             decimal=self.decimal,
@@ -89,17 +89,20 @@ class TableTool(Tool):
         )
 
     async def prepare(self) -> Table:
-        """The table, loaded if it is not in memory yet (then in a thread).
+        """Check what it needs before anything runs or costs money.
 
         Raises:
             TableError: The file cannot be read rightly; the text is for the spec's author.
         """
-        path, form = cast("Path", self.__dict__["_path"]), cast("Form", self.__dict__["_form"])
+        path, form = (
+            cast("Path", self.__dict__["_path"]),
+            cast("TableFormat", self.__dict__["_form"]),
+        )
         table = loaded(path, form)
         return await asyncio.to_thread(load_table, path, form) if table is None else table
 
     async def call(self, arguments: Mapping[str, JSON]) -> JSON:
-        """The tool's result: strict JSON of at most ``characters`` characters.
+        """Return the tool's result: strict JSON of at most ``characters`` characters.
 
         Raises:
             ToolError: The arguments do not fit the table, or the table cannot be read.
@@ -114,20 +117,20 @@ class TableTool(Tool):
         return self.answer(table, arguments)
 
     def answer(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
-        """``compute``, made strict JSON and bounded."""
-        return self.fit(strict(self.compute(table, arguments)))
+        """Return the result of ``compute`` as bounded strict JSON."""
+        return self.fit(to_strict_json(self.compute(table, arguments)))
 
     def fit(self, result: dict[str, JSON]) -> dict[str, JSON]:
-        """``result`` cut to the bound."""
+        """Return ``result`` cut to the bound."""
         return bounded(result, self.characters)
 
     def slow(self, table: Table) -> bool:
-        """The work takes so long that it must not be done on the event loop."""
+        """Return whether the work takes too long for the event loop."""
         return table.cells > _BIG
 
     @abstractmethod
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """The result.
+        """Return the result.
 
         Raises:
             ToolError: The arguments do not fit the table.
@@ -154,7 +157,7 @@ def _check_encoding(encoding: str | None) -> None:
 
 
 def text(arguments: Mapping[str, JSON], name: str) -> str:
-    """The argument ``name``, a text.
+    """Return the argument ``name``, a text.
 
     Raises:
         ToolError: It is missing or no text.
@@ -166,12 +169,12 @@ def text(arguments: Mapping[str, JSON], name: str) -> str:
 
 
 def optional_text(arguments: Mapping[str, JSON], name: str) -> str | None:
-    """The argument ``name``, a text, or None where it is left out."""
+    """Return the argument ``name``, a text, or None where it is left out."""
     return None if arguments.get(name) is None else text(arguments, name)
 
 
 def integer(arguments: Mapping[str, JSON], name: str, default: int, most: int) -> int:
-    """The argument ``name``, a whole number from 1 to ``most``.
+    """Return the argument ``name``, a whole number from 1 to ``most``.
 
     Raises:
         ToolError: It is something else.
@@ -183,7 +186,7 @@ def integer(arguments: Mapping[str, JSON], name: str, default: int, most: int) -
 
 
 def numeric(table: Table, name: str) -> Column:
-    """The column called ``name``, which holds numbers.
+    """Return the column called ``name``, which holds numbers.
 
     Raises:
         ToolError: There is none, or it holds something else.

@@ -14,14 +14,14 @@ _SHOWN = 40
 
 
 def columns_are(columns: Mapping[str, Column]) -> str:
-    """The columns' names in words."""
+    """Return the columns' names in words."""
     shown = ", ".join(f"`{name}`" for name in list(columns)[:_SHOWN])
     more = len(columns) - _SHOWN
     return f"Columns: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def find_column(columns: Mapping[str, Column], name: str) -> Column:
-    """The column called ``name``, whatever the case of its letters.
+    """Return the column called ``name``, whatever the case of its letters.
 
     Raises:
         ToolError: There is none; the text names the nearest and all others.

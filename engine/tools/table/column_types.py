@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from orglab.engine.tools.table.readers import TableError
 
 __all__ = [
+    "CellParser",
     "CellType",
     "Column",
-    "Read",
-    "Reader",
+    "ParsedCell",
     "Value",
     "make_column",
     "read_text",
@@ -78,7 +78,7 @@ _FAMILIES: dict[str, frozenset[_Kind]] = {
 }
 
 
-class Read(NamedTuple):
+class ParsedCell(NamedTuple):
     """One cell, read: its kind, its value, and what a text column keeps of it."""
 
     kind: _Kind
@@ -86,7 +86,7 @@ class Read(NamedTuple):
     text: str
 
 
-Reader: TypeAlias = Callable[[Any], Read | None]
+CellParser: TypeAlias = Callable[[Any], ParsedCell | None]
 """Reads one cell; None: it is missing."""
 
 
@@ -116,27 +116,27 @@ class Column:
         return self.type in ("integer", "number")
 
 
-def read_text(decimal: str, missing: Collection[str]) -> Reader:
-    """A reader of text cells; it gives None for a cell that is missing.
+def read_text(decimal: str, missing: Collection[str]) -> CellParser:
+    """Return a reader of text cells; it gives None for a cell that is missing.
 
     Args:
         decimal: The decimal mark, ``.`` or ``,``.
         missing: Texts that mean missing, beside the empty cell and one of spaces alone.
     """
     absent = {"", *missing}
-    known: dict[str, Read | None] = {}
+    known: dict[str, ParsedCell | None] = {}
 
-    def read(cell: str) -> Read | None:
+    def read(cell: str) -> ParsedCell | None:
         if cell not in known:
             text = cell.strip()
             gone = text in absent or cell in absent
-            known[cell] = None if gone else Read(*_kind(text, decimal), cell)
+            known[cell] = None if gone else ParsedCell(*_parse_text(text, decimal), cell)
         return known[cell]
 
     return read
 
 
-def _kind(text: str, decimal: str) -> tuple[_Kind, Value]:
+def _parse_text(text: str, decimal: str) -> tuple[_Kind, Value]:
     if found := _number(text, decimal):
         return found
     if _BOOLEAN.fullmatch(text):
@@ -147,7 +147,7 @@ def _kind(text: str, decimal: str) -> tuple[_Kind, Value]:
 
 
 def _number(text: str, decimal: str) -> tuple[_Kind, Value] | None:
-    """A number, or digits that a number would not keep: leading zeros, a plus, too many."""
+    """Return a number, or digits that a number would not keep: leading zeros, a plus, too many."""
     if len(text) > _LONGEST or not _NUMBERS[decimal].fullmatch(text):
         return None
     whole = text.lstrip("+-").isdigit()
@@ -164,50 +164,50 @@ def _moment(text: str) -> tuple[_Kind, Value] | None:
         if _DATE.fullmatch(text):
             return "date", date.fromisoformat(text)
         if _TIMESTAMP.fullmatch(text):
-            return _at(datetime.fromisoformat(text))
+            return _timestamp_kind(datetime.fromisoformat(text))
     except (ValueError, OverflowError):  # 30 February, or an offset that leaves the calendar
         return None
     return None
 
 
-def _at(moment: datetime) -> tuple[_Kind, Value]:
+def _timestamp_kind(moment: datetime) -> tuple[_Kind, Value]:
     if moment.tzinfo is None:
         return "timestamp", moment
     return "utc", moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def read_value(cell: object) -> Read | None:
-    """A typed cell (of JSONL or Parquet); None for NaN. Texts stay texts, or are ISO dates."""
+def read_value(cell: object) -> ParsedCell | None:
+    """Return a typed cell (of JSONL or Parquet); None for NaN. Texts stay texts, or are ISO dates."""
     if isinstance(cell, bool):
-        return Read("boolean", cell, "true" if cell else "false")
+        return ParsedCell("boolean", cell, "true" if cell else "false")
     if isinstance(cell, int):
         fits = abs(cell) <= _LARGEST
-        return Read("integer" if fits else "code", cell if fits else None, str(cell))
+        return ParsedCell("integer" if fits else "code", cell if fits else None, str(cell))
     if isinstance(cell, float | Decimal):
         return _read_fraction(float(cell), str(cell))
     if isinstance(cell, datetime):
-        return Read(*_at(cell), cell.isoformat())
+        return ParsedCell(*_timestamp_kind(cell), cell.isoformat())
     if isinstance(cell, date):
-        return Read("date", cell, cell.isoformat())
+        return ParsedCell("date", cell, cell.isoformat())
     text = str(cell)
-    return Read(*(_moment(text) or ("text", text)), text)
+    return ParsedCell(*(_moment(text) or ("text", text)), text)
 
 
-def _read_fraction(value: float, text: str) -> Read | None:
+def _read_fraction(value: float, text: str) -> ParsedCell | None:
     if math.isnan(value):
         return None
-    return Read("number" if math.isfinite(value) else "infinite", value, text)
+    return ParsedCell("number" if math.isfinite(value) else "infinite", value, text)
 
 
 def make_column(
     name: str,
     cells: Sequence[Any],
-    read: Reader,
+    read: CellParser,
     *,
     declared: CellType | None = None,
     lines: Sequence[int] = (),
 ) -> Column:
-    """A column with a type: the declared one, or the narrowest that all its cells have.
+    """Return a column with a type: the declared one, or the narrowest that all its cells have.
 
     Args:
         name: The column's name.
@@ -222,9 +222,9 @@ def make_column(
     reads = [None if cell is None else read(cell) for cell in cells]
     kinds = Counter(one.kind for one in reads if one is not None)
     if declared is not None:
-        _hold(name, declared, reads, lines)
+        _check_declared(name, declared, reads, lines)
     chosen = declared or _narrowest(kinds)
-    values = tuple(None if one is None else _as(one, chosen) for one in reads)
+    values = tuple(None if one is None else _typed_value(one, chosen) for one in reads)
     return Column(
         name=name,
         type=chosen,
@@ -235,7 +235,7 @@ def make_column(
     )
 
 
-def _as(one: Read, chosen: CellType) -> Value:
+def _typed_value(one: ParsedCell, chosen: CellType) -> Value:
     if chosen == "text":
         return one.text
     if chosen == "number":
@@ -253,8 +253,8 @@ def _narrowest(kinds: Mapping[_Kind, int]) -> CellType:
     return "text"
 
 
-def _hold(
-    name: str, declared: CellType, reads: Sequence[Read | None], lines: Sequence[int]
+def _check_declared(
+    name: str, declared: CellType, reads: Sequence[ParsedCell | None], lines: Sequence[int]
 ) -> None:
     if declared == "text":
         return
@@ -268,15 +268,15 @@ def _hold(
             )
 
 
-def _declared_fits(one: Read, declared: CellType) -> bool:
+def _declared_fits(one: ParsedCell, declared: CellType) -> bool:
     return one.value is not None and not (declared == "integer" and isinstance(one.value, float))
 
 
 def _notes(
-    name: str, chosen: CellType, kinds: Mapping[_Kind, int], reads: Sequence[Read | None]
+    name: str, chosen: CellType, kinds: Mapping[_Kind, int], reads: Sequence[ParsedCell | None]
 ) -> Iterator[str]:
     if chosen == "text":
-        yield from _mixed(name, kinds, [one for one in reads if one is not None])
+        yield from _mixed_note(name, kinds, [one for one in reads if one is not None])
     if kinds.get("utc") and chosen == "timestamp":
         yield f"`{name}`: times are given in UTC"
     if kinds.get("infinite") and chosen == "number":
@@ -291,8 +291,10 @@ def _inexact(value: Value) -> bool:
     return isinstance(value, int) and abs(value) > _EXACT and int(float(value)) != value
 
 
-def _mixed(name: str, kinds: Mapping[_Kind, int], present: Sequence[Read]) -> Iterator[str]:
-    """Why a column that looks like something else is text."""
+def _mixed_note(
+    name: str, kinds: Mapping[_Kind, int], present: Sequence[ParsedCell]
+) -> Iterator[str]:
+    """Yield why a column that looks like another type is text."""
     if kinds.get("code", 0) == len(present) > 0:
         yield (
             f"`{name}` is kept as text: its digits have leading zeros or plus signs, or are too "

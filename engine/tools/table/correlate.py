@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from orglab.engine.tools.table.aggregates import Figure, Number, pearson, spearman
+from orglab.engine.tools.table.aggregates import Number, Statistic, pearson, spearman
 from orglab.engine.tools.table.base import (
     WHERE,
     TableTool,
@@ -22,7 +22,9 @@ from orglab.providers.base import JSON, ToolError
 
 __all__ = ["METHODS", "Correlate", "Pairs", "correlation", "pairs", "two_columns"]
 
-METHODS: Mapping[str, Callable[[Sequence[Number], Sequence[Number], tuple[str, str]], Figure]] = {
+METHODS: Mapping[
+    str, Callable[[Sequence[Number], Sequence[Number], tuple[str, str]], Statistic]
+] = {
     "pearson": pearson,
     "spearman": spearman,
 }
@@ -38,7 +40,7 @@ class Pairs(NamedTuple):
 
 
 def pairs(xs: Sequence[Value], ys: Sequence[Value]) -> Pairs:
-    """The complete pairs of two numeric columns."""
+    """Return the complete pairs of two numeric columns."""
     found: Pairs = Pairs([], [], 0)
     infinite = 0
     for x, y in zip(xs, ys, strict=True):
@@ -53,7 +55,7 @@ def pairs(xs: Sequence[Value], ys: Sequence[Value]) -> Pairs:
 
 
 def two_columns(table: Table, x: str, y: str) -> tuple[Column, Column]:
-    """Two different numeric columns.
+    """Return two different numeric columns.
 
     Raises:
         ToolError: One is missing or not numeric, or both are the same.
@@ -66,8 +68,8 @@ def two_columns(table: Table, x: str, y: str) -> tuple[Column, Column]:
 
 def correlation(
     method: str, columns: tuple[Column, Column], xs: Sequence[Value], ys: Sequence[Value]
-) -> tuple[Figure, int]:
-    """The correlation of two columns' cells, and how many pairs infinity left out.
+) -> tuple[Statistic, int]:
+    """Return the correlation of two columns' cells, and how many pairs infinity left out.
 
     Raises:
         ToolError: There is no such method.
@@ -79,7 +81,7 @@ def correlation(
     return METHODS[method](found.xs, found.ys, names), found.infinite
 
 
-def _shown(figure: Figure, infinite: int) -> dict[str, Any]:
+def _correlation_result(figure: Statistic, infinite: int) -> dict[str, Any]:
     found: dict[str, Any] = {"r": figure.value, "n": figure.n}
     found |= {"reason": figure.reason} if figure.reason else {}
     return found | ({"infinite": infinite} if infinite else {})
@@ -103,13 +105,13 @@ class Correlate(TableTool):
     )
 
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """The correlation and n, of all rows and of each group."""
+        """Return the correlation and n, of all rows and of each group."""
         columns = two_columns(table, text(arguments, "x"), text(arguments, "y"))
         method = optional_text(arguments, "method") or "pearson"
         chosen = table.where(optional_text(arguments, "where"))
         xs, ys = (table.values(one, chosen) for one in columns)
         found: dict[str, Any] = {"x": columns[0].name, "y": columns[1].name, "method": method}
-        found |= _shown(*correlation(method, columns, xs, ys))
+        found |= _correlation_result(*correlation(method, columns, xs, ys))
         by = optional_text(arguments, "by")
         if by is None:
             return found
@@ -124,14 +126,14 @@ def _by_group(
     xs: Sequence[Value],
     ys: Sequence[Value],
 ) -> dict[str, Any]:
-    """Groups with the most pairs first."""
+    """Return groups with the most pairs first."""
     cells: dict[Value, tuple[list[Value], list[Value]]] = {}
     for key, x, y in zip(keys, xs, ys, strict=True):
         group = cells.setdefault(key, ([], []))
         group[0].append(x)
         group[1].append(y)
     groups = [
-        {"group": key, **_shown(*correlation(method, columns, *group))}
+        {"group": key, **_correlation_result(*correlation(method, columns, *group))}
         for key, group in cells.items()
     ]
     groups.sort(key=lambda one: -one["n"])

@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 
 
 def quoted(name: str) -> str:
-    """``name`` as an SQL identifier."""
+    """Return ``name`` as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -72,16 +72,16 @@ class Database:
         self._fill(columns)
 
     def _fill(self, columns: Sequence[Column]) -> None:
-        declared = ", ".join(f"{quoted(one.name)} {_type(one)}" for one in columns)
+        declared = ", ".join(f"{quoted(one.name)} {_sql_type(one)}" for one in columns)
         self._connection.execute(f"CREATE TABLE data ({declared})")
-        cells = ", ".join(f"CAST(unnest(?) AS {_type(one)})" for one in columns)
+        cells = ", ".join(f"CAST(unnest(?) AS {_sql_type(one)})" for one in columns)
         rows = len(columns[0].values)
         for start in range(0, rows, _CHUNK):
-            chunk = [_texts(one, start) for one in columns]
+            chunk = [_cell_texts(one, start) for one in columns]
             self._connection.execute(f"INSERT INTO data SELECT {cells}", chunk)
 
     def statements(self, sql: str) -> list[tuple[str, str]]:
-        """Kind and tree (JSON text, "" where it is no SELECT) of each statement in ``sql``.
+        """Return kind and tree (JSON text, "" where it is no SELECT) of each statement in ``sql``.
 
         Raises:
             ToolError: It cannot be parsed.
@@ -91,20 +91,20 @@ class Database:
         cursor = self._connection.cursor()
         try:
             found = cursor.extract_statements(sql)
-            return [(one.type.name, self._tree(cursor, one)) for one in found]
+            return [(one.type.name, self._serialized(cursor, one)) for one in found]
         except duckdb.Error as error:
-            raise ToolError(_said(error)) from None
+            raise ToolError(_error_text(error)) from None
         finally:
             cursor.close()
 
-    def _tree(self, cursor: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> str:
+    def _serialized(self, cursor: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> str:
         if statement.type.name != "SELECT":
             return ""
         row = cursor.execute("SELECT json_serialize_sql(?)", [statement.query]).fetchone()
         return str(row[0]) if row else ""
 
     def ask(self, sql: str, rows: int | None = None, seconds: float = SECONDS) -> Answer:
-        """The answer to ``sql``, of which the caller knows that it only reads.
+        """Return the answer to ``sql``, which the caller has checked to be read-only.
 
         Args:
             sql: One SELECT.
@@ -129,14 +129,14 @@ class Database:
         except duckdb.OutOfMemoryException:
             raise ToolError(f"it needs more than {MEMORY} of memory: ask for less") from None
         except duckdb.Error as error:
-            raise ToolError(_said(error)) from None
+            raise ToolError(_error_text(error)) from None
         finally:
             timer.cancel()
             cursor.close()
         return Answer(names, found[:rows], rows is not None and len(found) > rows)
 
 
-def _type(column: Column) -> str:
+def _sql_type(column: Column) -> str:
     if column.type == "integer" and any(
         isinstance(value, int) and abs(value) > _LARGEST_BIGINT for value in column.values
     ):
@@ -144,12 +144,12 @@ def _type(column: Column) -> str:
     return _TYPES[column.type]
 
 
-def _texts(column: Column, start: int) -> list[str | None]:
-    """Cells as texts that the database casts: each type in one way, every digit kept."""
+def _cell_texts(column: Column, start: int) -> list[str | None]:
+    """Return cells as texts that the database casts: each type in one way, every digit kept."""
     return [None if one is None else str(one) for one in column.values[start : start + _CHUNK]]
 
 
-def _said(error: duckdb.Error) -> str:
-    """The database's words without its drawing of the statement."""
+def _error_text(error: duckdb.Error) -> str:
+    """Return the database's message without its drawing of the statement."""
     text = str(error).split("\n\n")[0].strip()
     return text.partition("Error: ")[2] or text

@@ -31,7 +31,7 @@ class GetSchema(TableTool):
     parameters: ClassVar[Mapping[str, JSON]] = arguments_schema()
 
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:  # noqa: ARG002 - it takes none
-        """Rows, columns, notes."""
+        """Return rows, columns, notes."""
         columns = [
             {
                 "name": one.name,
@@ -45,7 +45,7 @@ class GetSchema(TableTool):
         return {"rows": table.rows, "columns": columns, "notes": list(table.notes)}
 
     def fit(self, result: dict[str, JSON]) -> dict[str, JSON]:
-        """A table too wide to show in full keeps the name and the type of every column."""
+        """Keep the name and type of every column where the table is too wide to show in full."""
         if len(spaced(result)) <= self.characters:
             return result
         columns = [{"name": one["name"], "type": one["type"]} for one in result["columns"]]
@@ -69,7 +69,7 @@ class Describe(TableTool):
     parameters: ClassVar[Mapping[str, JSON]] = arguments_schema(column=_COLUMN)
 
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """One column's summary, or the list of all."""
+        """Return one column's summary, or the list of all."""
         name = optional_text(arguments, "column")
         if name is not None:
             return _kept_summary(table, table.column(name))
@@ -135,7 +135,7 @@ class Head(TableTool):
     )
 
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """Columns and the first rows."""
+        """Return columns and the first rows."""
         n = integer(arguments, "n", 5, 20)
         columns = [one.values[:n] for one in table.columns.values()]
         rows, notes = finite_rows(list(table.columns), list(zip(*columns, strict=True)))

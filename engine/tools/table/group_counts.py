@@ -25,7 +25,7 @@ from orglab.providers.base import JSON, ToolError
 __all__ = ["GroupBy", "Histogram", "ValueCounts"]
 
 
-def _limit(default: int) -> JSON:
+def _limit_schema(default: int) -> JSON:
     return {
         "type": "integer",
         "minimum": 1,
@@ -44,12 +44,12 @@ class ValueCounts(TableTool):
     parameters: ClassVar[Mapping[str, JSON]] = arguments_schema(
         ["column"],
         column={"type": "string", "description": "Name of a column."},
-        limit=_limit(20),
+        limit=_limit_schema(20),
         where=WHERE,
     )
 
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """Values with their counts, and what the limit leaves out."""
+        """Return values with their counts, and what the limit leaves out."""
         column = table.column(text(arguments, "column"))
         limit = integer(arguments, "limit", 20, 100)
         cells = table.values(column, table.where(optional_text(arguments, "where")))
@@ -81,11 +81,11 @@ class GroupBy(TableTool):
         measure={"enum": list(GROUPED), "description": "Figure; `count` needs no column."},
         column={"type": "string", "description": "Column that the figure is of."},
         where=WHERE,
-        limit=_limit(20),
+        limit=_limit_schema(20),
     )
 
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """Groups with their figures, and how many the limit leaves out."""
+        """Return groups with their figures, and how many the limit leaves out."""
         by = table.column(text(arguments, "by"))
         measure, name = text(arguments, "measure"), optional_text(arguments, "column")
         if measure not in GROUPED:
@@ -119,7 +119,7 @@ def _grouped(keys: Sequence[Value], cells: Sequence[Value]) -> dict[Value, list[
 
 
 def _largest_first(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Largest value first, equal ones in order of appearance, those without a value last."""
+    """Sort groups: largest value first, equal ones in order of appearance, those without a value last."""
     valued = [one for one in groups if one["value"] is not None]
     valued.sort(key=lambda one: one["value"], reverse=True)
     return valued + [one for one in groups if one["value"] is None]
@@ -140,7 +140,7 @@ class Histogram(TableTool):
     )
 
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """Edges (one more than counts) and counts."""
+        """Return edges (one more than counts) and counts."""
         column = numeric(table, text(arguments, "column"))
         number = integer(arguments, "bins", 10, 50)
         cells = table.values(column, table.where(optional_text(arguments, "where")))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from orglab.engine.tools.bounded_json import tidy
-from orglab.engine.tools.table.aggregates import Figure, Number, finite, mean, median, std, total
+from orglab.engine.tools.table.aggregates import Number, Statistic, finite, mean, median, std, total
 from orglab.engine.tools.table.base import WHERE, TableTool, arguments_schema, optional_text, text
 from orglab.engine.tools.table.column_types import Column, Value
 from orglab.engine.tools.table.correlate import METHODS, correlation, two_columns
@@ -16,7 +16,7 @@ from orglab.providers.base import JSON, ToolError
 
 __all__ = ["GROUPED", "MEASURES", "Measure", "measured"]
 
-_OF_NUMBERS: Mapping[str, Callable[[Sequence[Number]], Figure]] = {
+_OF_NUMBERS: Mapping[str, Callable[[Sequence[Number]], Statistic]] = {
     "mean": mean,
     "median": median,
     "std": std,
@@ -31,8 +31,8 @@ MEASURES = tuple(sorted((*GROUPED, *METHODS, "distinct", "share")))
 """All measures."""
 
 
-def measured(measure: str, column: Column | None, cells: Sequence[Value]) -> Figure:
-    """One figure of one column's cells, infinite numbers left out; without a column, of rows.
+def measured(measure: str, column: Column | None, cells: Sequence[Value]) -> Statistic:
+    """Return one figure of one column's cells, infinite numbers left out; without a column, of rows.
 
     Args:
         measure: One of ``GROUPED``, or ``distinct``.
@@ -43,26 +43,26 @@ def measured(measure: str, column: Column | None, cells: Sequence[Value]) -> Fig
         ToolError: The measure does not suit the column's type.
     """
     if column is None:
-        return Figure(len(cells), len(cells))
+        return Statistic(len(cells), len(cells))
     present = [one for one in cells if one is not None]
     if measure == "count":
-        return Figure(len(present), len(present))
+        return Statistic(len(present), len(present))
     if measure == "distinct":
-        return Figure(len(set(present)), len(present))
+        return Statistic(len(set(present)), len(present))
     if measure in _EXTREMES and column.type in ("date", "timestamp"):
         return _extreme(measure, present)
     if not column.numeric:
         raise ToolError(f"column `{column.name}` is not numeric, it is {column.type}")
     values, _, infinite = finite(cast("Sequence[Number]", present))
     if infinite and not values:
-        return Figure(None, 0, f"no finite values: {infinite} infinite ones are left out")
+        return Statistic(None, 0, f"no finite values: {infinite} infinite ones are left out")
     return _extreme(measure, values) if measure in _EXTREMES else _OF_NUMBERS[measure](values)
 
 
-def _extreme(measure: str, values: Sequence[Any]) -> Figure:
+def _extreme(measure: str, values: Sequence[Any]) -> Statistic:
     if not values:
-        return Figure(None, 0, "no values")
-    return Figure(_EXTREMES[measure](values), len(values))
+        return Statistic(None, 0, "no values")
+    return Statistic(_EXTREMES[measure](values), len(values))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,18 +86,18 @@ class Measure(TableTool):
     )
 
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """The figure, what it rests on, and why there is none."""
+        """Return the figure, what it rests on, and why there is none."""
         measure = text(arguments, "measure")
         if measure not in MEASURES:
             raise ToolError(f"no measure `{measure}`; measures: {', '.join(MEASURES)}")
-        names = _names(measure, arguments.get("columns") or [])
+        names = _column_names(measure, arguments.get("columns") or [])
         where = optional_text(arguments, "where")
-        figure = _figure(table, measure, names, where)
+        figure = _measure_value(table, measure, names, where)
         found = {"measure": measure, "columns": names, "value": figure.value, "n": figure.n}
         return found | ({"reason": figure.reason} if figure.reason else {})
 
 
-def _names(measure: str, names: JSON) -> list[str]:
+def _column_names(measure: str, names: JSON) -> list[str]:
     least, most = (2, 2) if measure in METHODS else (0, 1) if measure in _OF_ROWS else (1, 1)
     if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
         raise ToolError("`columns` must be a list of column names")
@@ -110,9 +110,11 @@ def _names(measure: str, names: JSON) -> list[str]:
 _OF_ROWS = frozenset({"count", "share"})
 
 
-def _figure(table: Table, measure: str, names: Sequence[str], where: str | None) -> Figure:
+def _measure_value(
+    table: Table, measure: str, names: Sequence[str], where: str | None
+) -> Statistic:
     if measure == "share":
-        return _share(table, names, where)
+        return _share_of_rows(table, names, where)
     chosen = table.where(where)
     if measure in METHODS:
         columns = two_columns(table, names[0], names[1])
@@ -120,13 +122,13 @@ def _figure(table: Table, measure: str, names: Sequence[str], where: str | None)
         return correlation(measure, columns, xs, ys)[0]
     if not names:
         rows = table.rows if chosen is None else sum(chosen)
-        return Figure(rows, rows)
+        return Statistic(rows, rows)
     column = table.column(names[0])
     return measured(measure, column, table.values(column, chosen))
 
 
-def _share(table: Table, names: Sequence[str], where: str | None) -> Figure:
-    """Part of the rows, 0 to 1 (with a column: of those that have a value there), where it holds."""
+def _share_of_rows(table: Table, names: Sequence[str], where: str | None) -> Statistic:
+    """Return the share of rows, 0 to 1 (with a column: of those that have a value there), where it holds."""
     chosen = table.where(where)
     if chosen is None:
         raise ToolError("`share` needs `where`: the condition whose share of rows is asked")
@@ -134,5 +136,5 @@ def _share(table: Table, names: Sequence[str], where: str | None) -> Figure:
         cells = table.column(names[0]).values
         chosen = [one for one, cell in zip(chosen, cells, strict=True) if cell is not None]
     if not chosen:
-        return Figure(None, 0, "no rows")
-    return Figure(tidy(sum(chosen) / len(chosen)), len(chosen))
+        return Statistic(None, 0, "no rows")
+    return Statistic(tidy(sum(chosen) / len(chosen)), len(chosen))

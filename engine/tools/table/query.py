@@ -48,7 +48,7 @@ class Query(TableTool):
     seconds: float = 5.0
 
     def __post_init__(self) -> None:
-        """Checks the settings.
+        """Check the settings.
 
         Raises:
             ValueError: A limit is not above 0.
@@ -60,11 +60,11 @@ class Query(TableTool):
             raise ValueError(f"`rows` must be at most {MOST_ROWS:,}: they are held in memory")
 
     def slow(self, table: Table) -> bool:  # noqa: ARG002 - small tables make large joins
-        """Always: a join of a small table with itself can take all the seconds there are."""
+        """Return True: a join of a small table with itself can take all the time there is."""
         return True
 
     def compute(self, table: Table, arguments: Mapping[str, JSON]) -> dict[str, Any]:
-        """Columns and rows; ``truncated`` where there are more rows than shown."""
+        """Return columns and rows; ``truncated`` where there are more rows than shown."""
         database = table.database
         types = {name: column.type for name, column in table.columns.items()}
         sql = guarded(text(arguments, "sql"), database, types)
@@ -79,7 +79,7 @@ class Query(TableTool):
 
 
 def _explained(said: str, table: Table) -> str:
-    """The database's words, but for an unknown column ours: its nearest names are the wrong ones."""
+    """Return the database's error; for an unknown column ours, which names the nearest ones."""
     unknown = _UNKNOWN_COLUMN.search(said)
     name = unknown and (unknown[1] or unknown[2])
     if not name:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orglab.engine.tools.bounded_json import strict
+from orglab.engine.tools.bounded_json import to_strict_json
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 
@@ -61,7 +61,7 @@ class Rows:
 
 
 def decode(data: bytes, encoding: str | None) -> str:
-    """The text of ``data``; without ``encoding`` it must be UTF-8, with or without a mark.
+    """Return the text of ``data``; without ``encoding`` it must be UTF-8, with or without a mark.
 
     Raises:
         TableError: The bytes are not in this encoding.
@@ -87,7 +87,7 @@ def _undecodable(data: bytes, encoding: str | None, error: UnicodeDecodeError) -
 
 
 def csv_rows(text: str, separator: str | None) -> Rows:
-    """The rows of CSV ``text``.
+    """Return the rows of CSV ``text``.
 
     Args:
         text: The file's text.
@@ -104,21 +104,21 @@ def csv_rows(text: str, separator: str | None) -> Rows:
     if separator is None:
         _refuse_other_separator(text, len(header))
     names, notes = distinct_names(header)
-    return _body(names, lines, notes)
+    return _table_rows(names, lines, notes)
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Records that hold something, each with the line at which it ends."""
+    """Yield non-empty records, each with the line at which it ends."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for record in reader:
             if record:
                 yield reader.line_num, record
     except csv.Error as error:
-        raise TableError(_csv_fault(str(error), reader.line_num)) from None
+        raise TableError(_csv_error_text(str(error), reader.line_num)) from None
 
 
-def _csv_fault(said: str, line: int) -> str:
+def _csv_error_text(said: str, line: int) -> str:
     if "field larger" in said:
         return f"line {line}: a cell longer than {LARGEST_CELL:,} characters; is a quote left open?"
     if "unexpected end" in said:
@@ -129,7 +129,7 @@ def _csv_fault(said: str, line: int) -> str:
 
 
 def _refuse_other_separator(text: str, columns: int) -> None:
-    """A header that another separator cuts into more columns was not written with commas."""
+    """Refuse a header that another separator cuts into more columns."""
     first = text.lstrip("\r\n").splitlines()[0]
     for other, words in _SEPARATORS.items():
         try:
@@ -146,7 +146,7 @@ def _refuse_other_separator(text: str, columns: int) -> None:
 
 
 def distinct_names(header: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Column names that differ whatever their case, and notes on every name that was changed.
+    """Return column names that differ whatever their case, and notes on every name that was changed.
 
     Raises:
         TableError: A name holds a NUL character, or there are too many columns.
@@ -158,7 +158,7 @@ def distinct_names(header: Sequence[str]) -> tuple[list[str], list[str]]:
     names: list[str] = []
     notes: list[str] = []
     for place, written in enumerate(header, 1):
-        name, note = _name(written, place, seen, taken)
+        name, note = _column_name(written, place, seen, taken)
         seen.add(name.lower())
         taken.add(name.lower())
         names.append(name)
@@ -166,22 +166,22 @@ def distinct_names(header: Sequence[str]) -> tuple[list[str], list[str]]:
     return names, notes
 
 
-def _name(written: str, place: int, seen: set[str], taken: set[str]) -> tuple[str, str]:
+def _column_name(written: str, place: int, seen: set[str], taken: set[str]) -> tuple[str, str]:
     if "\0" in written:
         raise TableError(f"line 1: the name of column {place} holds a NUL character; remove it")
     name = written.strip()
     if not name:
-        name = _free(f"column_{place}", "", taken)
+        name = _unused_name(f"column_{place}", "", taken)
         return name, f"column {place} has no name; it is called `{name}` here"
     if name.lower() in seen:
-        free = _free(f"{name}_", "2", taken)
+        free = _unused_name(f"{name}_", "2", taken)
         return free, f"column {place} is a second `{name}`; it is called `{free}` here"
     if name != written:
         return name, f"spaces around the name of column {place} (`{name}`) are left out"
     return name, ""
 
 
-def _free(stem: str, first: str, taken: set[str]) -> str:
+def _unused_name(stem: str, first: str, taken: set[str]) -> str:
     if f"{stem}{first}".lower() not in taken:
         return f"{stem}{first}"
     number = 2
@@ -190,7 +190,9 @@ def _free(stem: str, first: str, taken: set[str]) -> str:
     return f"{stem}{number}"
 
 
-def _body(names: list[str], records: Iterator[tuple[int, list[str]]], notes: list[str]) -> Rows:
+def _table_rows(
+    names: list[str], records: Iterator[tuple[int, list[str]]], notes: list[str]
+) -> Rows:
     width = len(names)
     cells: list[Sequence[str | None]] = []
     lines: list[int] = []
@@ -219,7 +221,7 @@ def _short_note(short: Sequence[int]) -> list[str]:
 
 
 def jsonl_rows(text: str) -> Rows:
-    """The rows of JSON lines: an object a line, keys become columns, nested values JSON text.
+    """Return the rows of JSON lines: an object a line, keys become columns, nested values JSON text.
 
     Raises:
         TableError: A line is no strict JSON object, or repeats a key.
@@ -231,14 +233,14 @@ def jsonl_rows(text: str) -> Rows:
     names, notes = distinct_names(keys)
     return Rows(
         names=names,
-        cells=[[_cell(one.get(key)) for key in keys] for _, one in found],
+        cells=[[_json_cell(one.get(key)) for key in keys] for _, one in found],
         lines=[line for line, _ in found],
         notes=tuple(notes),
     )
 
 
 def json_objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The objects of JSON lines, each with its line.
+    """Yield the objects of JSON lines, each with its line.
 
     Raises:
         TableError: A line is no strict JSON object, or repeats a key.
@@ -247,7 +249,9 @@ def json_objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         if not written.strip():
             continue
         try:
-            value = json.loads(written, object_pairs_hook=_no_twins, parse_constant=_no_constant)
+            value = json.loads(
+                written, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant
+            )
         except (ValueError, RecursionError) as error:
             raise TableError(f"line {line}: not strict JSON: {error}") from None
         if not isinstance(value, dict) or not value:
@@ -255,23 +259,23 @@ def json_objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield line, value
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key occurs twice in one object")
     return found
 
 
-def _no_constant(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _cell(value: JSON) -> JSON:
-    return spaced(strict(value)) if isinstance(value, list | dict) else value
+def _json_cell(value: JSON) -> JSON:
+    return spaced(to_strict_json(value)) if isinstance(value, list | dict) else value
 
 
 def parquet_rows(path: Path) -> Rows:
-    """The rows of a Parquet file.
+    """Return the rows of a Parquet file.
 
     Raises:
         TableError: It is none, or its path reads as a pattern.
@@ -298,4 +302,4 @@ def parquet_rows(path: Path) -> Rows:
 def _parquet_cell(value: JSON) -> JSON:
     if isinstance(value, bytes):
         return value.hex()
-    return _cell(value)
+    return _json_cell(value)

@@ -37,7 +37,7 @@ _NODES = frozenset(
         "ORDER_MODIFIER", "SELECT_NODE", "SET_OPERATION_NODE", "SUBQUERY",
     }
 )  # fmt: skip
-_NODE_WORDS = {
+_NODE_MESSAGES = {
     "RECURSIVE_CTE_NODE": "recursive queries are not allowed",
     "SHOW_REF": "use the tools `get_schema` and `describe`",
     "PIVOT": "write the groups with GROUP BY",
@@ -127,7 +127,7 @@ _INSTEAD = {
 
 
 def guarded(sql: str, database: Database, columns: Mapping[str, CellType]) -> str:
-    """``sql``, if it is one SELECT that only reads `data` and stays small.
+    """Return ``sql``, if it is one SELECT that only reads `data` and stays small.
 
     Args:
         sql: What the model wrote.
@@ -168,18 +168,18 @@ class _Guard:
         statements = tree["statements"]
         self._made = {str(one["alias"]).lower() for one in _parts(statements) if one.get("alias")}
         for part in _parts(statements):
-            self._part(part)
+            self._check_node(part)
         if self._growing > _MOST_GROWING:
             raise ToolError(f"more than {_MOST_GROWING} texts are joined or replaced: do less")
         if _tables(statements, {}) > _MOST_TABLES:
             raise ToolError(f"`data` is read more than {_MOST_TABLES} times: write less")
 
-    def _part(self, part: SQLTree) -> None:
+    def _check_node(self, part: SQLTree) -> None:
         sort, kind = part.get("class"), part.get("type")
         if isinstance(sort, str):
             self._expression(sort, str(kind), part)
         elif isinstance(kind, str) and kind not in _NODES:
-            raise ToolError(_NODE_WORDS.get(kind, f"{kind} is not allowed"))
+            raise ToolError(_NODE_MESSAGES.get(kind, f"{kind} is not allowed"))
         if part.get("sample"):
             raise ToolError("samples are not allowed: the same call must give the same result")
         if "select_list" in part:
@@ -209,10 +209,12 @@ class _Guard:
             self._growing += name == "regexp_replace"
 
     def _comparison(self, part: SQLTree) -> None:
-        """Refuses a text beside a number: the database would round texts, or fail at the first word."""
+        """Refuse a text beside a number: the database would round texts, or fail at the first word."""
         sides = arguments(part)
-        texts = [name for side in sides if (name := self._of(side, "text"))]
-        numbers = [_number_of(side) or self._of(side, "integer", "number") for side in sides]
+        texts = [name for side in sides if (name := self._column_of_type(side, "text"))]
+        numbers = [
+            _number_of(side) or self._column_of_type(side, "integer", "number") for side in sides
+        ]
         number = next(filter(None, numbers), None)
         if texts and number:
             name = quoted(texts[0])
@@ -221,8 +223,8 @@ class _Guard:
                 f"single quotes, or write TRY_CAST({name} AS DOUBLE), which is NULL for what is no number"
             )
 
-    def _of(self, side: SQLTree, *kinds: CellType) -> str | None:
-        """The column's name, where ``side`` is a bare column of the table of one of these types."""
+    def _column_of_type(self, side: SQLTree, *kinds: CellType) -> str | None:
+        """Return the column's name, where ``side`` is a bare column of the table of one of these types."""
         if side.get("class") != "COLUMN_REF":
             return None
         name = str(side["column_names"][-1])
@@ -236,7 +238,7 @@ class _Guard:
 
 
 def _parts(tree: object) -> Iterator[SQLTree]:
-    """Every mapping in ``tree``, outer ones first."""
+    """Yield every mapping in ``tree``, outer ones first."""
     waiting = [tree]
     while waiting:
         one = waiting.pop()
@@ -248,7 +250,7 @@ def _parts(tree: object) -> Iterator[SQLTree]:
 
 
 def _text_of(part: SQLTree) -> str | None:
-    """The text of a constant, else None."""
+    """Return the text of a constant, else None."""
     if part.get("class") != "CONSTANT":
         return None
     literal = part.get("literal", part.get("value"))
@@ -257,7 +259,7 @@ def _text_of(part: SQLTree) -> str | None:
 
 
 def _number_of(part: SQLTree) -> str | None:
-    """A constant number as it is written, else None."""
+    """Return a constant number as it is written, else None."""
     if part.get("class") != "CONSTANT":
         return None
     literal = part.get("literal")
@@ -269,7 +271,7 @@ def _number_of(part: SQLTree) -> str | None:
 
 
 def _refuse_growth(name: str, arguments: Sequence[SQLTree]) -> None:
-    """A replacement must be a constant, no longer than what it replaces."""
+    """Refuse a replacement that is not constant, or longer than what it replaces."""
     old, new = (_text_of(one) for one in arguments[1:3]) if len(arguments) > 2 else (None, None)
     room = 1 if name == "regexp_replace" else len(old or "")
     if new is None or old is None or len(new) > room:
@@ -304,7 +306,7 @@ def _refuse_reuse(items: Sequence[SQLTree]) -> None:
 
 
 def _tables(tree: object, known: Mapping[str, int]) -> int:
-    """How often the tree reads `data`, a CTE counted as often as it is used.
+    """Return how often the tree reads `data`, a CTE counted as often as it is used.
 
     Raises:
         ToolError: It reads another table.
@@ -314,13 +316,13 @@ def _tables(tree: object, known: Mapping[str, int]) -> int:
     if not isinstance(tree, dict):
         return 0
     if tree.get("type") == "BASE_TABLE":
-        return _table(tree, known)
+        return _table_count(tree, known)
     if ctes := (tree.get("cte_map") or {}).get("map"):
         known = _with_ctes(ctes, known)
     return sum(_tables(one, known) for key, one in tree.items() if key != "cte_map")
 
 
-def _table(tree: SQLTree, known: Mapping[str, int]) -> int:
+def _table_count(tree: SQLTree, known: Mapping[str, int]) -> int:
     name = str(tree["table_name"]).lower()
     if not (tree.get("schema_name") or tree.get("catalog_name")):
         if name in known:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from orglab.engine.tools.table.column_lookup import find_column
 from orglab.engine.tools.table.column_types import (
+    CellParser,
     CellType,
     Column,
-    Reader,
     Value,
     make_column,
     read_text,
@@ -31,7 +31,7 @@ from orglab.engine.tools.table.readers import (
 )
 from orglab.engine.tools.table.where_filter import condition
 
-__all__ = ["Form", "Table", "load_table", "loaded"]
+__all__ = ["Table", "TableFormat", "load_table", "loaded"]
 
 LARGEST_FILE = 256 * 2**20  # bytes; a larger table belongs into a database of its own
 _T = TypeVar("_T")
@@ -40,7 +40,7 @@ _MOST_TABLES = 32  # kept in memory; the one unused longest goes first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Form:
+class TableFormat:
     """How a file is written: what its author declares of it.
 
     Attributes:
@@ -66,7 +66,7 @@ class Table:
         self.rows = rows
         self.notes = (*notes, *(note for one in columns for note in one.notes))
         self._database: Database | None = None
-        self._kept: dict[str, Any] = {}
+        self._computed: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     @property
@@ -88,13 +88,13 @@ class Table:
             return self._database
 
     def once(self, key: str, compute: Callable[[], _T]) -> _T:
-        """What ``compute`` gives, kept under ``key``: nothing of a table ever changes."""
-        if key not in self._kept:
-            self._kept[key] = compute()
-        return cast("_T", self._kept[key])
+        """Return the value cached under ``key``, computed once."""
+        if key not in self._computed:
+            self._computed[key] = compute()
+        return cast("_T", self._computed[key])
 
     def column(self, name: str) -> Column:
-        """The column called ``name``.
+        """Return the column called ``name``.
 
         Raises:
             ToolError: There is none.
@@ -102,7 +102,7 @@ class Table:
         return find_column(self.columns, name)
 
     def where(self, text: str | None) -> Sequence[bool] | None:
-        """Which rows the condition ``text`` holds for; None: all.
+        """Return which rows the condition ``text`` holds for; None: all.
 
         Raises:
             ToolError: It is no condition on this table.
@@ -113,13 +113,13 @@ class Table:
         return [one[0] for one in self.database.ask(sql).rows]
 
     def values(self, column: Column, chosen: Iterable[bool] | None) -> Sequence[Value]:
-        """The cells of ``column`` in the rows that were chosen."""
+        """Return the cells of ``column`` in the rows that were chosen."""
         return column.values if chosen is None else tuple(compress(column.values, chosen))
 
 
 class _Key(NamedTuple):
     path: Path
-    form: Form
+    form: TableFormat
     size: int
     modified: int
     changed: int
@@ -127,11 +127,11 @@ class _Key(NamedTuple):
 
 
 _tables: OrderedDict[_Key, Table] = OrderedDict()
-_locks: dict[tuple[Path, Form], threading.Lock] = {}
+_locks: dict[tuple[Path, TableFormat], threading.Lock] = {}
 _guard = threading.Lock()
 
 
-def _key(path: Path, form: Form) -> _Key:
+def _file_key(path: Path, form: TableFormat) -> _Key:
     try:
         stat = path.stat()
     except OSError as error:
@@ -139,21 +139,21 @@ def _key(path: Path, form: Form) -> _Key:
     return _Key(path, form, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
 
 
-def loaded(path: Path, form: Form) -> Table | None:
-    """The table if it is in memory and its file has not changed since; else None.
+def loaded(path: Path, form: TableFormat) -> Table | None:
+    """Return the table if it is in memory and its file has not changed since; else None.
 
     Raises:
         TableError: The file is not there.
     """
-    key = _key(path, form)
+    key = _file_key(path, form)
     with _guard:
         if key in _tables:
             _tables.move_to_end(key)
         return _tables.get(key)
 
 
-def load_table(path: Path, form: Form) -> Table:
-    """The table in ``path``, an absolute path; read once, however many threads ask.
+def load_table(path: Path, form: TableFormat) -> Table:
+    """Return the table in ``path``, an absolute path; read once, however many threads ask.
 
     Raises:
         TableError: It cannot be read rightly.
@@ -161,10 +161,10 @@ def load_table(path: Path, form: Form) -> Table:
     with _guard:
         lock = _locks.setdefault((path, form), threading.Lock())
     with lock:
-        key = _key(path, form)
+        key = _file_key(path, form)
         if table := loaded(path, form):
             return table
-        table = _read(path, form)
+        table = _read_table(path, form)
         with _guard:
             _tables[key] = table
             while len(_tables) > _MOST_TABLES:
@@ -172,15 +172,15 @@ def load_table(path: Path, form: Form) -> Table:
         return table
 
 
-def _read(path: Path, form: Form) -> Table:
+def _read_table(path: Path, form: TableFormat) -> Table:
     try:
-        rows, read = _rows(path, form)
-        return _table(rows, read, form)
+        rows, read = _file_rows(path, form)
+        return _typed_table(rows, read, form)
     except TableError as error:
         raise TableError(f"{path.name}: {error}") from None
 
 
-def _rows(path: Path, form: Form) -> tuple[Rows, Reader]:
+def _file_rows(path: Path, form: TableFormat) -> tuple[Rows, CellParser]:
     ending = path.suffix.lower()
     if path.stat().st_size > LARGEST_FILE:
         raise TableError(f"larger than {LARGEST_FILE // 2**20} MiB, more than a tool can hold")
@@ -195,7 +195,7 @@ def _rows(path: Path, form: Form) -> tuple[Rows, Reader]:
     raise TableError(f"a table is a .csv, .tsv, .jsonl or .parquet file, not `{ending}`")
 
 
-def _table(rows: Rows, read: Reader, form: Form) -> Table:
+def _typed_table(rows: Rows, read: CellParser, form: TableFormat) -> Table:
     declared: dict[str, CellType] = dict(form.columns)
     if strange := declared.keys() - set(rows.names):
         raise TableError(

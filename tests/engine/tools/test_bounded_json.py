@@ -11,7 +11,7 @@ from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.engine.tools.bounded_json import bounded, strict, tidy
+from orglab.engine.tools.bounded_json import bounded, tidy, to_strict_json
 from orglab.engine.tools.table.base import TableTool
 from orglab.engine.tools.table.correlate import Correlate
 from orglab.engine.tools.table.describe import Describe, GetSchema, Head
@@ -97,7 +97,7 @@ async def test_values_are_never_merged(ask: Ask) -> None:
 )
 def test_strict(value: object, plain: JSON) -> None:
     """Each kind of value has one plain form."""
-    found = strict(value)
+    found = to_strict_json(value)
     assert found == plain
     assert json.loads(spaced(found)) == plain
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orglab.evaluators.judge.evaluator import _prompt
-from orglab.evaluators.judge.rubric import Criterion
+from orglab.evaluators.judge.rubric import RubricCriterion
 from orglab.providers.base import Labels, Message, Request
 from orglab.providers.simulated.provider import SimulatedProvider
 from orglab.providers.simulated.scoring import reported
@@ -111,7 +111,7 @@ async def test_only_judges_score() -> None:
 def test_a_judge_reads_what_a_panel_shows_it() -> None:
     """The report alone, as the panel's prompt fences it in; else all that was said."""
     report = "## One\n\nIt may be so.\n\n=====\n\nIt ends."
-    criterion = Criterion(name="structure", asks="Is it?", levels={1: "may", 5: "might"})
+    criterion = RubricCriterion(name="structure", asks="Is it?", levels={1: "may", 5: "might"})
     shown = Message(role="user", content=_prompt([criterion], report))
     assert reported([shown]) == report
     assert reported([Message(role="user", content="It is so.")]) == "It is so."

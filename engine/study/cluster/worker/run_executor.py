@@ -16,7 +16,7 @@ from orglab.engine.study.cluster.worker.remote_journal import RemoteJournal, Rem
 from orglab.engine.study.cluster.worker.remote_limits import RemoteModelClients
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.engine.tools.records.embedding_cache import vectors_file
-from orglab.engine.tools.source_pool import Sources
+from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import JSON
 
 __all__ = ["RunExecutor", "ending_form", "ending_of"]
@@ -35,7 +35,7 @@ class RunExecutor:
         self._session = session
         self._about = about
         self._loader = BundleLoader(session, folder)
-        self._sources = Sources()
+        self._sources = SourcePool()
         self._desks = ModelRegistries(lines=RemoteModelClients(session))
         self._sharing = RemoteSharing(session) if about["shares"] else None
         self._arms: dict[int, tuple[Mapping[str, JSON], RunPlan]] = {}

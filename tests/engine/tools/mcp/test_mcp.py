@@ -17,7 +17,7 @@ import orglab
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.spec.validate.tool_sources import ask_source
 from orglab.engine.tools.mcp.result import result_of
-from orglab.engine.tools.mcp.session import Address
+from orglab.engine.tools.mcp.session import ServerAddress
 from orglab.engine.tools.mcp.tool import Mcp
 from orglab.providers.base import ToolError
 from orglab.providers.tool_source import OpenSource
@@ -121,7 +121,7 @@ async def test_a_session_serves_many_calls_and_survives_what_goes_wrong(
 def test_what_a_server_tells_of_its_variables_is_hidden() -> None:
     """It may say them back in results too, which are stored, and shown to models."""
     secret = "sk-planted-0123456789"
-    hide = Address(command=("x",), environment={"TOKEN": secret}).hide
+    hide = ServerAddress(command=("x",), environment={"TOKEN": secret}).hide
     said = CallToolResult(content=[TextContent(type="text", text=f"the key is {secret}")])
     assert result_of(said, 8000, hide) == {"text": "the key is [hidden]"}
     told = CallToolResult(content=[], structured_content={secret: [{"key": secret}, 1]})

@@ -14,7 +14,7 @@ import yaml
 import orglab
 from orglab.engine.spec.validate.tool_sources import ask_source, made_source
 from orglab.engine.tools.python.tool import PythonFunction
-from orglab.engine.tools.source_pool import Sources
+from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import ToolError
 from orglab.providers.registry import load_plugin
 from orglab.results.store.group_commit import StoreError
@@ -216,7 +216,7 @@ async def test_a_function_that_changes_under_a_study_ends_it(folder: Path) -> No
     """The frozen one is gone."""
     team = orglab.load(folder / "team.yaml", trust=True)
     (folder / "lookup.py").write_text(LOOKUP.replace("350", "400"), "utf-8")
-    sources = Sources()
+    sources = SourcePool()
     with pytest.raises(ConnectionError, match="changed since this study began"):
         await sources.call(team.topology.tools["price"], {"product": "tea"}, folder=folder)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.tools.records.claim_parser import Figure, agree, read_statement
+from orglab.engine.tools.records.claim_parser import Quantity, agree, read_statement
 from orglab.engine.tools.records.verify_claim import LONGEST_CLAIM, VerifyClaim
 from orglab.providers.base import JSON, ToolError
 
@@ -186,8 +186,8 @@ def test_figures(text: str, figures: Sequence[tuple[str, JSON]]) -> None:
 
 def test_figures_that_agree() -> None:
     """Converted ones may be rounded, others not; a bare number of another thing does not agree."""
-    kilograms = Figure("kg", 2.3, "2.3 kg")
-    assert agree(Figure("kg", 2.2997, "5.07 lb", converted=True), kilograms)
-    assert not agree(Figure("kg", 2.31, "2.31 kg"), kilograms)
-    assert not agree(Figure("rtx", 4060.0, "4060"), Figure("price", 4060.0, "4060"))
-    assert agree(Figure("", 3.0, "3"), Figure("fan", 3.0, "3"))
+    kilograms = Quantity("kg", 2.3, "2.3 kg")
+    assert agree(Quantity("kg", 2.2997, "5.07 lb", converted=True), kilograms)
+    assert not agree(Quantity("kg", 2.31, "2.31 kg"), kilograms)
+    assert not agree(Quantity("rtx", 4060.0, "4060"), Quantity("price", 4060.0, "4060"))
+    assert agree(Quantity("", 3.0, "3"), Quantity("fan", 3.0, "3"))

@@ -9,7 +9,7 @@ from case_files import case_folder
 from orglab.engine.tools.table.describe import GetSchema, Head
 from orglab.engine.tools.table.query import Query
 from orglab.engine.tools.table.readers import TableError
-from orglab.engine.tools.table.table import Form, Table, load_table
+from orglab.engine.tools.table.table import Table, TableFormat, load_table
 from orglab.providers.base import JSON, ToolError
 
 Ask = Callable[..., JSON]
@@ -23,7 +23,7 @@ def names(schema: Mapping[str, JSON]) -> list[str]:
 
 def load(file: Path, **form: JSON) -> Table:
     """The table in `file`, as the author declares it."""
-    return load_table(file, Form(**form))
+    return load_table(file, TableFormat(**form))
 
 
 async def test_a_byte_order_mark_belongs_to_no_name(ask: Ask) -> None:

@@ -9,7 +9,7 @@ import pytest
 from orglab.engine.tools.table import table as table_module
 from orglab.engine.tools.table.describe import GetSchema, Head
 from orglab.engine.tools.table.measure import Measure
-from orglab.engine.tools.table.table import Form, load_table, loaded
+from orglab.engine.tools.table.table import TableFormat, load_table, loaded
 from orglab.providers.base import JSON, ToolError
 
 Ask = Callable[..., JSON]
@@ -20,18 +20,18 @@ async def test_sixteen_runs_share_one_table(write: Write, monkeypatch: pytest.Mo
     """However many ask at once, the file is read once."""
     file = write("a,b\n1,2\n")
     reads: list[Path] = []
-    read = table_module._read
+    read = table_module._read_table
 
-    def counted(path: Path, form: Form) -> table_module.Table:
+    def counted(path: Path, form: TableFormat) -> table_module.Table:
         reads.append(path)
         return read(path, form)
 
-    monkeypatch.setattr(table_module, "_read", counted)
+    monkeypatch.setattr(table_module, "_read_table", counted)
     tools = [Head(file=file), GetSchema(file=file)] * 8
     tables = await asyncio.gather(*(tool.prepare() for tool in tools))
     assert len(reads) == 1
     assert all(one is tables[0] for one in tables)
-    assert loaded(file, Form()) is tables[0]
+    assert loaded(file, TableFormat()) is tables[0]
 
 
 async def test_a_changed_file_is_read_again(write: Write) -> None:
@@ -45,8 +45,8 @@ async def test_a_changed_file_is_read_again(write: Write) -> None:
 def test_other_settings_are_another_table(write: Write) -> None:
     """The same file read in two ways is two tables."""
     file = write("a\nNA\n1\n")
-    assert load_table(file, Form()).columns["a"].type == "text"
-    assert load_table(file, Form(missing=("NA",))).columns["a"].type == "integer"
+    assert load_table(file, TableFormat()).columns["a"].type == "text"
+    assert load_table(file, TableFormat(missing=("NA",))).columns["a"].type == "integer"
 
 
 def test_the_table_unused_longest_goes_first(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,15 +54,15 @@ def test_the_table_unused_longest_goes_first(write: Write, monkeypatch: pytest.M
     monkeypatch.setattr(table_module, "_MOST_TABLES", 2)
     files = [write("a\n1\n", f"{one}.csv") for one in range(3)]
     for one in files:
-        load_table(one, Form())
-    assert loaded(files[0], Form()) is None
-    assert loaded(files[2], Form()) is not None
+        load_table(one, TableFormat())
+    assert loaded(files[0], TableFormat()) is None
+    assert loaded(files[2], TableFormat()) is not None
 
 
 async def test_many_threads_ask_one_database(write: Write) -> None:
     """Conditions side by side give each its own answer."""
     file = write("a\n" + "".join(f"{one}\n" for one in range(2000)))
-    table = load_table(file, Form())
+    table = load_table(file, TableFormat())
     asked = [asyncio.to_thread(table.where, f"a < {100 * one}") for one in range(20)]
     assert [sum(one or []) for one in await asyncio.gather(*asked)] == [100 * n for n in range(20)]
 
@@ -112,7 +112,7 @@ async def test_an_empty_table_answers(ask: Ask) -> None:
 async def test_whole_numbers_of_every_size_reach_the_database(write: Write) -> None:
     """Beyond 64 bits too, exact."""
     large = 2**100 + 1
-    table = load_table(write(f"a,b\n{large},1\n-5,2\n"), Form())
+    table = load_table(write(f"a,b\n{large},1\n-5,2\n"), TableFormat())
     assert table.database.ask("SELECT a FROM data").rows == [(large,), (-5,)]
     assert table.where(f"a = {large}") == [True, False]
 

@@ -10,7 +10,7 @@ import pytest
 from case_files import case_folder
 
 from orglab.engine.tools.table.measure import Measure
-from orglab.engine.tools.table.table import Form, Table, load_table
+from orglab.engine.tools.table.table import Table, TableFormat, load_table
 from orglab.providers.base import JSON, ToolError
 
 Ask = Callable[..., JSON]
@@ -32,7 +32,7 @@ def rows(table: Table, where: str) -> int:
 @pytest.fixture
 def table(write: Write) -> Table:
     """Four rows with gaps in every column but the last."""
-    return load_table(write(TABLE), Form())
+    return load_table(write(TABLE), TableFormat())
 
 
 async def test_every_expression_of_the_case(
@@ -167,5 +167,5 @@ def test_refused(table: Table, where: str, said: str) -> None:
 
 def test_a_column_called_like_a_word_is_found(write: Write) -> None:
     """A table may have columns named `in`, `select` or `true story`."""
-    table = load_table(write("in,select,a`b\n1,2,3\n"), Form())
+    table = load_table(write("in,select,a`b\n1,2,3\n"), TableFormat())
     assert rows(table, '"in" = 1 and select = 2 and `a``b` = 3') == 1
