@@ -37,7 +37,7 @@ def check(
     models: Path | str | None = None,
     trust: bool = False,
 ) -> list[SpecIssue]:
-    """Every fault of a spec; an empty list where it is sound.
+    """Return every error of a spec; an empty list where it is sound.
 
     Args:
         path: The spec.
@@ -56,7 +56,7 @@ def load(
     models: Path | str | None = None,
     trust: bool = False,
 ) -> Team:
-    """A spec, loaded, checked and compiled.
+    """Return a spec, loaded, checked and compiled.
 
     Args:
         path: The spec.
@@ -65,7 +65,7 @@ def load(
         trust: What the spec names may be run: Python functions, MCP servers.
 
     Raises:
-        SpecError: It has faults; ``faults`` holds all of them.
+        SpecError: It has errors; ``errors`` holds all of them.
     """
     catalogue = Path(models) if models is not None else None
     return load_team(Path(path), overrides=overrides, models=catalogue, trust=trust)
@@ -86,7 +86,7 @@ class Study:
     runs: tuple[str, ...] = ()
 
     def records(self) -> Iterator[RunRecord]:
-        """Every run that was asked for, whole, one after another."""
+        """Yield every run that was asked for, whole, one after another."""
         with Reader(self.folder) as reader:
             known = reader.statuses()
             for run in self.runs:
@@ -94,7 +94,7 @@ class Study:
                     yield reader.record(run)
 
     def scores(self) -> Iterator[tuple[str, Score]]:
-        """Every score of a run that was asked for, with the run's id."""
+        """Yield every score of a run that was asked for, with the run's id."""
         with Reader(self.folder) as reader:
             known = reader.statuses()
             for run in self.runs:
@@ -118,7 +118,7 @@ def run(
     on: str | None = None,
     trust: bool = False,
 ) -> Study:
-    """Runs a team and keeps everything; the same call again goes on where it stopped.
+    """Run a team and keeps everything; the same call again resumes where it stopped.
 
     Args:
         team: A compiled team, or the path of a spec.
@@ -137,7 +137,7 @@ def run(
         trust: What a spec names may be run: Python functions, MCP servers.
 
     Raises:
-        SpecError: The spec has faults.
+        SpecError: The spec has errors.
         UnitError: The units do not fit the team's inputs.
         StoreError: The study cannot be written, or holds runs of another spec.
         ClusterError: The cluster cannot be reached, or its workers have another orglab.
@@ -210,7 +210,7 @@ def run_experiment(
     report: bool = True,
     trust: bool = False,
 ) -> Study:
-    """Runs an experiment or a sweep and writes its report; the same call again goes on where it stopped.
+    """Run an experiment or a sweep and writes its report; the same call again resumes where it stopped.
 
     Args:
         path: The document.
@@ -228,7 +228,7 @@ def run_experiment(
         trust: What the specs name may be run: Python functions, MCP servers.
 
     Raises:
-        SpecError: A document has faults; all of them.
+        SpecError: A document has errors; all of them.
         UndeclaredDifference: Arms differ beyond the treatment.
         StoreError: The study cannot be written, or holds runs of another one.
         ValueError: ``max_cost`` is given, and nobody knows what a call may cost; or the document is a team.

@@ -1,4 +1,4 @@
-"""The application: every command, and what a fault looks like to a person.
+"""The application: every command, and what an error looks like to a person.
 
 Exit codes: 0 done; 1 some runs failed or were stopped; 2 the spec or the command is wrong; 3 a gate
 said no.
@@ -90,7 +90,7 @@ def _options(
 
 
 def main() -> None:
-    """Runs the command line; faults that a user can mend are told in words, without a traceback."""
+    """Run the command line; errors that a user can mend are reported as text, without a traceback."""
     try:
         app()
     except SpecError as error:
@@ -105,5 +105,5 @@ def main() -> None:
 
 def _tell(lines: list[str], code: int = WRONG) -> None:
     for line in lines:
-        sys.stderr.write(f"{visible(line)}\n")  # a issue quotes what a stranger wrote
+        sys.stderr.write(f"{visible(line)}\n")  # a issue quotes what an untrusted author wrote
     sys.exit(code)

@@ -19,7 +19,7 @@ BUDGET_REACHED = 3
 
 
 def at_the_budget(budget: Budget) -> str:
-    """What a study that its budget stopped has spent."""
+    """Return what a study that its budget stopped has spent."""
     more = (
         f", and at most {dollars(budget.unknown)} more for calls that were cut or not counted"
         if budget.unknown
@@ -33,7 +33,7 @@ def at_the_budget(budget: Budget) -> str:
 
 
 def stop_on_interrupt(console: Console) -> asyncio.Event:
-    """An event that Ctrl-C sets, once; a second Ctrl-C ends the process at once."""
+    """Return an event that Ctrl-C sets, once; a second Ctrl-C ends the process at once."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -17,17 +17,17 @@ from orglab.results.number_format import amount
 __all__ = ["paused", "progress_of"]
 
 MANY = 2
-"""Of more teams it is told how far all of them are."""
+"""Of more teams it is reported how far all of them are."""
 LINES = 10
 """Lines printed over a batch where there is no terminal."""
 
 
 @contextmanager
 def progress_of(console: Console, name: str, unreal: str = "") -> Iterator[Progress]:
-    """What ``run_batch`` calls after each run.
+    """Yield what ``run_batch`` calls after each run.
 
     Args:
-        console: Where it is told.
+        console: Where it is reported.
         name: What is run.
         unreal: What the dollars are that nobody pays: ``simulated``.
     """
@@ -89,7 +89,7 @@ def _progress_text(tally: BatchTally, unreal: str) -> str:
 
 
 def _money(tally: BatchTally) -> str:
-    """What was spent; a part of unknown price is never nothing."""
+    """Return what was spent; a part of unknown price is never nothing."""
     known = f"${tally.cost_usd:.4f}"
     if not tally.unpriced:
         return known

@@ -69,6 +69,7 @@ VAGUE = ("_of", "_read", "_said", "_text", "_told", "_words")
 EXEMPT = {
     "(CrewAI)": "a product",
     "crews within flows": "CrewAI's own term, quoted in specs/topologies",
+    '"imagined_calls': "keys of orglab plan --json",
 }
 """Text that may hold an old word, with the reason."""
 

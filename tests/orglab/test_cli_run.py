@@ -165,7 +165,7 @@ def test_a_failed_run_exits_1_and_is_tried_again(
     assert cli(*command).code == 1, "it stays failed"
     again = cli(*command, "--retry-failed")
     assert again.code == 0
-    assert "Gone on from the last durable reply: 1 run." in again.out
+    assert "Resumed 1 run." in again.out
     assert statuses(tmp_path / "here") == ["completed"]
 
 

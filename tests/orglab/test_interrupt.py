@@ -136,7 +136,7 @@ def test_ctrl_c_keeps_what_is_under_way(folder: Folder) -> None:
     assert folder.calls() == ["writer", "writer"]
     asked, out = finish(folder, 2)
     assert sorted(asked) == ["asked a critic", "asked b critic"]
-    assert "Gone on from the last durable reply: 2 runs." in out
+    assert "Resumed 2 runs." in out
     assert folder.asked_again() == 0
 
 
@@ -155,5 +155,5 @@ def test_ctrl_c_twice_ends_at_once(folder: Folder) -> None:
     assert folder.calls() == ["writer"]
     asked, out = finish(folder, 3)
     assert sorted(line.split()[2] for line in asked) == ["critic", "critic", "writer"]
-    assert "Cut off by an earlier end and asked again: 2 calls." in out
+    assert "Retried 2 calls interrupted by an earlier end." in out
     assert folder.asked_again() == 2

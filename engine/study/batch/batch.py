@@ -34,7 +34,7 @@ class Arm:
 
     @classmethod
     def alone(cls, team: Team) -> Arm:
-        """A team outside any experiment."""
+        """Return a team outside any experiment."""
         return cls(name=team.topology.name, team=team)
 
 
@@ -82,7 +82,7 @@ class BatchTally:
         others: Runs in the study that are not of this batch: other units, seeds or replicates.
         interrupted: The user stopped the batch.
         budget: The money of the study, where it is bounded.
-        warnings: What a user should know, in words.
+        warnings: What a user should know, as text.
     """
 
     planned: int = 0
@@ -148,7 +148,7 @@ class Batch:
         return [arm.team for arm in self.arms]
 
     def planned(self) -> Iterator[PlannedRun]:
-        """The runs in their order: all units of a replicate, then the next.
+        """Yield the runs in their order: all units of a replicate, then the next.
 
         With several arms units come in a seeded order, and the arms of a unit one after another,
         in an order of their own: no arm has the first hour of a server to itself.

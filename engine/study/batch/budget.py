@@ -52,7 +52,7 @@ class Budget:
         return self.limit - self.spent - self.unknown - self._reserved
 
     async def reserve(self, most: float) -> None:
-        """Reserves the most that a request can cost.
+        """Reserve the most that a request can cost.
 
         Raises:
             BudgetReached: It does not fit, and no call is under way whose settling could change that.
@@ -69,13 +69,13 @@ class Budget:
         self._under_way += 1
 
     def cut(self, reserved: float) -> None:
-        """Ends a request that was cut: what was reserved for it stays taken."""
+        """End a request that was cut: what was reserved for it stays taken."""
         self._end(reserved)
         self.unknown += reserved
         self._wake()
 
     def settle(self, reserved: float, cost: float, unknown: float = 0.0) -> None:
-        """Ends a request with what it did cost, and what the whole call may have cost beyond.
+        """End a request with what it did cost, and what the whole call may have cost beyond.
 
         Args:
             reserved: What was reserved for the request.
@@ -100,7 +100,7 @@ class Budget:
 
 
 def refuse_unbounded(max_cost: float | None, teams: Iterable[Team]) -> None:
-    """Refuses a limit of money over models of which nobody knows what a call may cost.
+    """Refuse a limit of money over models of which nobody knows what a call may cost.
 
     Raises:
         ValueError: There are such; all of them.
@@ -116,7 +116,7 @@ def refuse_unbounded(max_cost: float | None, teams: Iterable[Team]) -> None:
 
 
 def unbounded_words(models: Iterable[str]) -> str:
-    """Why money cannot be limited over these models."""
+    """Return why money cannot be limited over these models."""
     return (
         "a limit of money needs to know the most that a call may cost, and these models have no "
         f"`price` or no `params.max_output_tokens`: {', '.join(models)}. Write them into the spec "
@@ -125,7 +125,7 @@ def unbounded_words(models: Iterable[str]) -> str:
 
 
 def budget_of(limit: float | None, store: Store) -> Budget | None:
-    """The study's money; what earlier processes spent, or may have spent, counts."""
+    """Return the study's money; what earlier processes spent, or may have spent, counts."""
     if limit is None:
         return None
     before = spending(store)

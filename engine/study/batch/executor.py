@@ -12,7 +12,7 @@ __all__ = ["has_runs_left", "run_batch_on"]
 
 
 def has_runs_left(batch: Batch, store: Store) -> bool:
-    """Whether a run of the batch is to be begun or gone on with."""
+    """Return whether a run of the batch is to be begun or resumed."""
     ended = {"completed", "stopped"} | (set() if batch.retry_failed else {"failed"})
     statuses = store.statuses()
     return any(statuses.get(planned.id) not in ended for planned in batch.planned())
@@ -26,7 +26,7 @@ async def run_batch_on(
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
 ) -> BatchTally:
-    """Runs what of a batch is not done yet.
+    """Run what of a batch is not done yet.
 
     Args:
         batch: What is to be run.

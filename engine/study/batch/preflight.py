@@ -31,7 +31,7 @@ __all__ = [
 
 
 def evaluator_problems(team: Team) -> Iterator[Problem]:
-    """What keeps a team's evaluators, and the models that they would ask, from their work.
+    """Yield what keeps a team's evaluators, and the models that they would ask, from their work.
 
     An evaluator of which an argument is a template is looked at when there is a unit to fill it in.
     """
@@ -45,7 +45,7 @@ def evaluator_problems(team: Team) -> Iterator[Problem]:
 def preflight_problems(
     uses: Sequence[EvaluatorUse], unit: Unit, folder: Path, *, trust: bool = False
 ) -> Iterator[Problem]:
-    """The same for evaluators whose files lie in ``folder``, on a unit."""
+    """Yield the same for evaluators whose files lie in ``folder``, on a unit."""
     for index, made in enumerate(_made(uses, unit, folder)):
         path = ("evaluators", index, made.use.use)
         try:
@@ -55,7 +55,7 @@ def preflight_problems(
 
 
 def asked_models(team: Team) -> list[Mapping[str, JSON]]:
-    """The entries of the models that a team's evaluators ask.
+    """Return the entries of the models that a team's evaluators ask.
 
     Raises:
         EvaluationError: An evaluator could not do its work.
@@ -64,7 +64,7 @@ def asked_models(team: Team) -> list[Mapping[str, JSON]]:
 
 
 def judge_models(team: Team) -> list[Model]:
-    """The models that a team's evaluators ask, one for each judge; the alias is ``judge MODEL``.
+    """Return the models that a team's evaluators ask, one for each judge; the alias is ``judge MODEL``.
 
     Raises:
         EvaluationError: An evaluator could not do its work.
@@ -103,7 +103,7 @@ def files_read(team: Team) -> list[str]:
         try:
             made.prepare()
         except (EvaluationError, ValueError):
-            continue  # told by `evaluator_problems`
+            continue  # reported by `evaluator_problems`
         folder = team.topology.folder
         found.update((path.relative_to(folder).as_posix(), None) for path in made.context.read)
     return sorted(found)

@@ -22,19 +22,19 @@ __all__ = ["StudySharing", "sharing_of"]
 
 
 PLANTED = "planted fault"
-"""How the note of a fault begins that was planted: such a reply is no model's answer."""
+"""How the note of an error begins that was planted: such a reply is no model's answer."""
 
 
 def sharing_of(
     store: Store, *, arms: bool, kept: Path | None, tell: Callable[[str], object]
 ) -> StudySharing | None:
-    """What a study's calls share, or None.
+    """Return what a study's calls share, or None.
 
     Args:
         store: The study.
         arms: Its arms share calls.
         kept: The file of the calls that studies keep for each other, or None.
-        tell: Is told in words what goes wrong with that file.
+        tell: Called with a message about what goes wrong with that file.
     """
     if not arms and kept is None:
         return None
@@ -54,7 +54,7 @@ class StudySharing(SharedResponses):
     def __init__(
         self, store: Store, *, arms: bool = True, kept: ResponseCache | None = None
     ) -> None:
-        """Finds nothing yet.
+        """Find nothing yet.
 
         Args:
             store: The study.
@@ -71,7 +71,7 @@ class StudySharing(SharedResponses):
     async def claim(
         self, identity: str, request: Callable[[], Mapping[str, JSON]], *, keeps: bool
     ) -> Mapping[str, JSON] | None:
-        """The reply to an identical call, or None: then the caller makes it and says ``publish``.
+        """Return the reply to an identical call, or None: then the caller makes it and says ``publish``.
 
         Where another run is making the call, its reply is waited for.
         """
@@ -93,19 +93,19 @@ class StudySharing(SharedResponses):
         return self._store.reply_to(identity)
 
     def publish(self, identity: str, body: Mapping[str, JSON] | None, *, keeps: bool) -> None:
-        """Hands a durable reply to who waits for it; None: there is none to share."""
+        """Hand a durable reply to who waits for it; None: there is none to share."""
         if keeps and self._kept is not None and body is not None and _is_answer(body):
             self._kept.keep(identity, body)
         if self._arms:
             self._under_way.pop(identity).set_result(body)
 
     def close(self) -> None:
-        """Closes the file of kept calls."""
+        """Close the file of kept calls."""
         if self._kept is not None:
             self._kept.close()
 
 
 def _is_answer(body: Mapping[str, JSON]) -> bool:
-    """Whether a model wrote it, as it stands."""
+    """Return whether a model wrote it, as it stands."""
     planted = any(str(note).startswith(PLANTED) for note in body.get("notes", ()))
     return not body.get("simulated") and not planted

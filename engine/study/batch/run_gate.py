@@ -40,7 +40,7 @@ class RunGate:
         journal: The run's journal.
         stopping: Whether no other call is to be begun.
         budget: The study's money; None: no call is bounded.
-        closed: Is told in words that an account is empty, or takes no key.
+        closed: Called with a message that an account is empty, or takes no key.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class RunGate:
         self._callers: set[asyncio.Task[Any]] = set()
 
     async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Reserves the most that a call's next request can cost; the one before was cut.
+        """Reserve the most that a call's next request can cost; the one before was cut.
 
         Raises:
             Interrupted: The user has said stop, or the budget is reached.
@@ -71,7 +71,7 @@ class RunGate:
         await self._journal.reserve(position, what)
 
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Begins a call, or sends it once more after a request that was cut.
+        """Begin a call, or send it once more after a request that was cut.
 
         Raises:
             Interrupted: The user has said stop, or the budget is reached.
@@ -107,14 +107,14 @@ class RunGate:
             raise Interrupted(position)
 
     def _give_back(self, position: str) -> None:
-        """Ends a reservation of which nothing was sent."""
+        """End a reservation of which nothing was sent."""
         held = self._held.get(position)
         if self._budget is not None and held is not None and not held.sent:
             del self._held[position]
             self._budget.settle(held.most, 0.0)
 
     async def settle(self) -> None:
-        """Waits for the turns beside the one that ended the run, so that their replies are kept."""
+        """Wait for the turns beside the one that ended the run, so that their replies are kept."""
         task = asyncio.current_task()
         for position, held in list(self._held.items()):
             if held.task is None or held.task is task or held.task.done():
@@ -133,11 +133,11 @@ class RunGate:
             self._budget.cut(held.most)
 
     def recorded(self, position: str) -> Entry | None:
-        """What the journal holds at ``position``."""
+        """Return what the journal holds at ``position``."""
         return self._journal.recorded(position)
 
     async def keep(self, entry: Entry) -> None:
-        """Keeps an entry, and settles what was reserved for it."""
+        """Keep an entry, and settle what was reserved for it."""
         await self._journal.keep(entry)
         error = entry.body.get("error") if entry.kind == "call" else None
         if self._closed is not None and error and error["kind"] in ACCOUNT_ERRORS:
@@ -149,5 +149,5 @@ class RunGate:
         self._budget.settle(held.most, entry.body["cost_usd"] or 0.0, unknown)
 
     def emit(self, events: Sequence[Event]) -> None:
-        """Adds events."""
+        """Add events."""
         self._journal.emit(events)

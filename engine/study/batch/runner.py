@@ -1,7 +1,7 @@
-"""Many runs of one team: side by side, resumable, each measured when it ends.
+"""Many runs of one team: concurrently, resumable, each measured when it ends.
 
-The same call again goes on where an earlier one stopped: what is completed or stopped stays, a
-failed run stays failed unless it is to be tried again, everything else is played on from its
+The same call again resumes where an earlier one stopped: what is completed or stopped stays, a
+failed run stays failed unless it is to be tried again, everything else is resumed from its
 durable replies.
 """
 
@@ -54,7 +54,7 @@ async def run_batch(
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
 ) -> BatchTally:
-    """Runs what of a batch is not done yet.
+    """Run what of a batch is not done yet.
 
     Args:
         batch: What is to be run.
@@ -79,7 +79,7 @@ def _quiet(_: BatchTally) -> None:
 
 
 def room(batch: Batch) -> int:
-    """How many runs are worth having under way at once in one process."""
+    """Return how many runs are worth having under way at once in one process."""
     slots, most = 0, MOST_AT_ONCE
     models = {
         alias: model for arm in batch.arms for alias, model in arm.team.topology.models.items()
@@ -120,7 +120,7 @@ class Ending:
 
     @classmethod
     def of(cls, outcome: Outcome) -> Ending:
-        """The ending of an outcome."""
+        """Return the ending of an outcome."""
         return cls(
             status=outcome.status,
             reason=outcome.reason,
@@ -189,7 +189,7 @@ class BatchRun:
         )
 
     async def run(self) -> BatchTally:
-        """Runs what is not done yet."""
+        """Run what is not done yet."""
         for arm in self.batch.arms:
             topology = arm.team.topology
             self.store.add_spec(
@@ -280,7 +280,7 @@ class BatchRun:
             self._count(ending, journal.tally)
 
     async def _ending(self, planned: PlannedRun, journal: RunJournal) -> Ending | None:
-        """How a run ended; None where it was interrupted."""
+        """Return how a run ended; None where it was interrupted."""
         gate = RunGate(journal, self._stopping, self.budget, self._closed)
         before = journal.asked_again
         try:
@@ -299,7 +299,7 @@ class BatchRun:
             self.tally.asked_again += journal.asked_again - before
 
     def _make_providers(self) -> None:
-        """Before the first call: a key or terminal that another arm lacks is told before money goes.
+        """Before the first call: a key or terminal that another arm lacks is reported before money goes.
 
         Raises:
             ValueError: A provider refuses a model's entry.
@@ -334,7 +334,7 @@ class BatchRun:
     async def _ending_of(
         self,
         planned: PlannedRun,
-        journal: RunJournal,  # noqa: ARG002 - who plays it elsewhere sends what it holds
+        journal: RunJournal,  # noqa: ARG002 - whoever executes it elsewhere sends what it holds
         gate: RunGate,
     ) -> Ending:
         self._make_providers()

@@ -36,7 +36,7 @@ __all__ = [
     "units_of",
 ]
 
-MOST_TOLD = 5
+MOST_NAMED = 5
 """So many changed fields are named where a study is refused."""
 
 
@@ -56,7 +56,7 @@ def load_team(
         trust: What the spec names may be run: Python functions, programs.
 
     Raises:
-        SpecError: The spec has faults; all of them.
+        SpecError: The spec has errors; all of them.
     """
     checked = check_file(path, overrides=overrides, models=models, trust=trust)
     if checked.issues or checked.team is None:
@@ -67,12 +67,12 @@ def load_team(
 
 
 def experiment_folder(experiment: Experiment, runs: Path = Path("runs")) -> Path:
-    """Where an experiment is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    """Return where an experiment is kept unless the user says otherwise: ``runs/NAME-HASH``."""
     return runs / f"{experiment.name}-{experiment.hash[:8]}"
 
 
 def experiment_batch(experiment: Experiment, **options: Any) -> Batch:  # noqa: ANN401 - Batch's own fields
-    """The runs of an experiment; ``options`` are further fields of ``Batch``."""
+    """Return the runs of an experiment; ``options`` are further fields of ``Batch``."""
     arms = [Arm(name=name, team=team, key=name) for name, team in experiment.arms.items()]
     return Batch(
         arms=arms,
@@ -87,12 +87,12 @@ def experiment_batch(experiment: Experiment, **options: Any) -> Batch:  # noqa: 
 def open_experiment(
     folder: Path, experiment: Experiment, tell: Callable[[str], object] = str
 ) -> Store:
-    """The study of an experiment in ``folder``, its plan frozen, open for writing.
+    """Return the study of an experiment in ``folder``, its plan frozen, open for writing.
 
     Args:
         folder: The study's folder.
         experiment: The experiment.
-        tell: Is told what a user should know of the plan before anything runs.
+        tell: Called with what a user should know of the plan before anything runs.
 
     Raises:
         StoreError: The folder holds runs of other arms than these; or it cannot be written.
@@ -143,7 +143,7 @@ def _last_plan(store: Store) -> JSON | None:
 
 
 def _read_otherwise(store: Store, experiment: Experiment) -> str:
-    """The files that evaluators read and that are not what they were when runs were scored."""
+    """Return the files that evaluators read and that are not what they were when runs were scored."""
     plan = _last_plan(store)
     if plan is None or not any(True for _ in store.evaluations()):
         return ""
@@ -152,7 +152,7 @@ def _read_otherwise(store: Store, experiment: Experiment) -> str:
 
 
 def _freeze(store: Store, experiment: Experiment) -> None:
-    """Keeps the plan, unless it is the last one kept; one that comes back is kept once more."""
+    """Keep the plan, unless it is the last one kept; one that comes back is kept once more."""
     plan = experiment.plan()
     if _last_plan(store) == plan:
         return
@@ -181,12 +181,12 @@ def _comparisons(experiment: Experiment) -> dict[tuple[str, str], dict[str, JSON
 
 
 def study_folder(team: Team, runs: Path = Path("runs")) -> Path:
-    """Where the study of a team is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    """Return where the study of a team is kept unless the user says otherwise: ``runs/NAME-HASH``."""
     return runs / f"{team.topology.name}-{team.topology.hash[:8]}"
 
 
 def in_here(folder: Path) -> Path:
-    """A default folder, unless links lead it elsewhere: a stranger's may hold such a ``runs``.
+    """Return a default folder, unless links lead it elsewhere: an untrusted author's may hold such a ``runs``.
 
     Raises:
         StoreError: It leads out of the working folder.
@@ -197,7 +197,7 @@ def in_here(folder: Path) -> Path:
 
 
 def open_study(folder: Path, team: Team) -> Store:
-    """The study of a team in ``folder``, open for writing.
+    """Return the study of a team in ``folder``, open for writing.
 
     Raises:
         StoreError: The folder holds runs of another spec, whose figures must not be mixed with
@@ -208,7 +208,7 @@ def open_study(folder: Path, team: Team) -> Store:
     other = next(store.rows(sql, (team.topology.hash,)), None)
     if other is not None:
         before, now = store.spec(other["spec"]), team.topology.normal
-        changed, told = changed_tools(before or {}, now), _changed(before, now)
+        changed, edited = changed_tools(before or {}, now), _changed(before, now)
         store.close()
         if changed:
             raise StoreError(
@@ -217,19 +217,19 @@ def open_study(folder: Path, team: Team) -> Store:
             )
         raise StoreError(
             f"{folder} holds runs of another spec (hash {other['spec'][:8]}; this one has "
-            f"{team.topology.hash[:8]}{told}), and they must not be mixed: name another folder with "
+            f"{team.topology.hash[:8]}{edited}), and they must not be mixed: name another folder with "
             "--out, or begin a new one beside it with --fresh"
         )
     return store
 
 
 def _changed(before: JSON | None, now: Mapping[str, JSON]) -> str:
-    """Which fields of a spec were edited since, in words; "" where its old form is not kept."""
+    """Return which fields of a spec were edited since, as text; "" where its old form is not kept."""
     paths = list(dict.fromkeys(each.where for each in differences(before or now, now)))
     if not paths:
         return ""
-    more = f" and {len(paths) - MOST_TOLD} more" if len(paths) > MOST_TOLD else ""
-    return f"; changed since: {', '.join(paths[:MOST_TOLD])}{more}"
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return f"; changed since: {', '.join(paths[:MOST_NAMED])}{more}"
 
 
 def fresh_folder(folder: Path) -> Path:
@@ -245,7 +245,7 @@ def fresh_folder(folder: Path) -> Path:
 
 
 def units_of(team: Team, *, inputs: Sequence[str] = (), units: Path | None = None) -> list[Unit]:
-    """The units that a user named: a file, or ``name=value`` pairs that make one unit.
+    """Return the units that a user named: a file, or ``name=value`` pairs that make one unit.
 
     Raises:
         UnitError: They do not fit the team's inputs.

@@ -1,6 +1,6 @@
 """Units of work: from a file of the user's, or from what was typed on the command line.
 
-A unit is checked against the team's inputs before anything runs, and all faults are told in one
+A unit is checked against the team's inputs before anything runs, and all errors are reported in one
 go. A path in a units file is relative to that file and stays inside its folder or the spec's; a
 path typed on the command line is the user's and may lie anywhere.
 """
@@ -31,9 +31,9 @@ __all__ = ["UnitError", "read_units", "typed_unit", "unit_content", "unit_of"]
 
 
 class UnitError(Exception):
-    """Raised when units do not fit a team's inputs; ``faults`` holds all of them.
+    """Raised when units do not fit a team's inputs; ``issues`` holds all of them.
 
-    ``field`` names the choice at fault where one is (``id``, ``where``, ``sample``), else "".
+    ``field`` names the choice at error where one is (``id``, ``where``, ``sample``), else "".
     """
 
     def __init__(self, issues: Sequence[str], field: str = "") -> None:
@@ -60,7 +60,7 @@ def read_units(
     sample: int | None = None,
     seed: int = 0,
 ) -> list[Unit]:
-    """The units of a file: ``.jsonl``, ``.json`` (a list of objects), ``.csv`` or ``.parquet``.
+    """Return the units of a file: ``.jsonl``, ``.json`` (a list of objects), ``.csv`` or ``.parquet``.
 
     Columns that are no inputs reach evaluators alone; ``reference`` is the unit's reference answer.
 
@@ -73,7 +73,7 @@ def read_units(
         seed: The root seed.
 
     Raises:
-        UnitError: The file cannot be read, or units do not fit; all faults.
+        UnitError: The file cannot be read, or units do not fit; all errors.
     """
     folder = path.resolve().parent
     issues: list[str] = []
@@ -97,7 +97,7 @@ def read_units(
 
 
 def _chosen(path: Path, where: str | None, id_column: str | None) -> Sequence[_Row]:
-    """The rows that meet a condition."""
+    """Return the rows that meet a condition."""
     rows = _rows(path)
     if id_column is not None and rows and not any(id_column in row.values for row in rows):
         known = did_you_mean(id_column, rows[0].values)
@@ -131,10 +131,10 @@ def _drawn(units: Sequence[Unit], sample: int, seed: int) -> list[Unit]:
 
 
 def typed_unit(pairs: Sequence[str], topology: Topology) -> Unit:
-    """The unit that ``--input name=value`` arguments make.
+    """Return the unit that ``--input name=value`` arguments make.
 
     Raises:
-        UnitError: They do not fit the team's inputs; all faults.
+        UnitError: They do not fit the team's inputs; all errors.
     """
     values: dict[str, JSON] = {}
     issues: list[str] = []
@@ -152,10 +152,10 @@ def typed_unit(pairs: Sequence[str], topology: Topology) -> Unit:
 
 
 def unit_of(inputs: Mapping[str, JSON], topology: Topology) -> Unit:
-    """The unit that a program's inputs make; a file input is a path.
+    """Return the unit that a program's inputs make; a file input is a path.
 
     Raises:
-        UnitError: They do not fit the team's inputs; all faults.
+        UnitError: They do not fit the team's inputs; all errors.
     """
     values = {
         name: str(value) if isinstance(value, Path) else value for name, value in inputs.items()
@@ -173,7 +173,7 @@ def _one_unit(row: _Row, topology: Topology) -> Unit:
 
 
 def unit_content(unit: Unit) -> str:
-    """A digest of all that a unit holds; a file counts by its content."""
+    """Return a digest of all that a unit holds; a file counts by its content."""
     return digest(canonical([_content(unit.inputs, unit.files), dict(unit.extra)]))
 
 
@@ -226,7 +226,7 @@ def _inputs(
 
 
 def _typed(text: JSON, declared: InputField) -> JSON:
-    """A text of a CSV cell or of the command line, as the type that the input declares."""
+    """Return a text of a CSV cell or of the command line, as the type that the input declares."""
     wanted = declared.schema.get("type")
     if wanted in (None, "string") or not isinstance(text, str):
         return text

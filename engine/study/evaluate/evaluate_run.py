@@ -48,7 +48,7 @@ class RunEvaluator:
     async def evaluate(
         self, run_id: str, unit: Unit, replicate: int, stopping: Callable[[], bool]
     ) -> None:
-        """Measures an ended run with what has not measured it yet.
+        """Measure an ended run with what has not measured it yet.
 
         A failing evaluator leaves its words in the store; nothing crashes. Where the user says
         stop, what is not measured yet is left for the next time.

@@ -40,7 +40,7 @@ class Judging:
         arm: The arm, where arms share no calls; else "".
         sharing: Replies that arms share, or None.
         budget: The study's money, or None.
-        closed: Is told in words that an account is empty, or takes no key.
+        closed: Called with a message that an account is empty, or takes no key.
     """
 
     topology: Topology
@@ -54,7 +54,7 @@ class Judging:
     _models: dict[str, Model] = field(default_factory=dict)
 
     def asker(self, run_id: str, unit: str, replicate: int, stopping: Callable[[], bool]) -> Asker:
-        """What an evaluator asks models with, for one run."""
+        """Return what an evaluator asks models with, for one run."""
         return Asker(
             judging=self,
             run_id=run_id,
@@ -65,7 +65,7 @@ class Judging:
         )
 
     def bound_model(self, entry: Mapping[str, JSON], folder: Path) -> BoundModel:
-        """The bound_model of a judge's model.
+        """Return the bound model of a judge's model.
 
         Raises:
             EvaluationError: The model's entry is wrong; all that is.
@@ -94,7 +94,7 @@ class _Said(NamedTuple):
 
 @dataclass(kw_only=True, slots=True)
 class Asker:
-    """Asks models about one run; what it was told before is not asked again."""
+    """Asks models about one run; stored replies are not requested again."""
 
     judging: Judging
     run_id: str
@@ -106,7 +106,7 @@ class Asker:
     _asked: dict[str, asyncio.Future[_Said]] = field(default_factory=dict)
 
     async def settle(self) -> None:
-        """Waits for calls under way, so that their replies are kept."""
+        """Wait for calls under way, so that their replies are kept."""
         if self._journal is not None:
             await self._journal.settle()
 
@@ -133,11 +133,11 @@ class Asker:
             repeat: Which repeat of the same question, from 0.
 
         Raises:
-            EvaluationError: No readable reply, in words.
+            EvaluationError: No readable reply, as text.
         """
         bound_model = self.judging.bound_model(model, folder)
-        told = canonical(dict(schema)) if schema is not None else ""
-        question = digest(bound_model.digest, name, system, prompt, told)
+        written_schema = canonical(dict(schema)) if schema is not None else ""
+        question = digest(bound_model.digest, name, system, prompt, written_schema)
         position = f"judge.{question[:12]}.{repeat}"
         if position not in self._asked:
             messages = [Message(role="system", content=system)] if system else []

@@ -38,7 +38,7 @@ AT_ONCE = 16
 
 
 def roles_of(store: Store) -> set[str]:
-    """The roles of all teams of a study."""
+    """Return the roles of all teams of a study."""
     hashes = {row["spec"] for row in store.rows("SELECT DISTINCT spec FROM runs")}
     specs = [store.spec(each) for each in hashes]
     return {role for spec in specs if spec is not None for role in role_paths(spec)}
@@ -50,7 +50,7 @@ def roles_of(store: Store) -> set[str]:
 def evaluators_of(
     path: Path, roles: Collection[str], sample: Unit, *, trust: bool = False
 ) -> list[EvaluatorUse]:
-    """The evaluators of a document: its ``evaluators``, or the document is the list itself.
+    """Return the evaluators of a document: its ``evaluators``, or the document is the list itself.
 
     Args:
         path: The document; the files that it names lie in its folder.
@@ -59,7 +59,7 @@ def evaluators_of(
         trust: The document may have keys sent where it says.
 
     Raises:
-        SpecError: It cannot be read, or an evaluator is wrong; all faults.
+        SpecError: It cannot be read, or an evaluator is wrong; all errors.
     """
     try:
         document = read_bytes(read_limited(path), str(path))
@@ -84,10 +84,10 @@ class _Reading:
         self.roles = roles
 
     def uses(self) -> list[EvaluatorUse]:
-        """The evaluators, short forms spread out, files relative to the document's folder.
+        """Return the evaluators, short forms spread out, files relative to the document's folder.
 
         Raises:
-            SpecError: One is wrong; all faults.
+            SpecError: One is wrong; all errors.
         """
         if not isinstance(self.written, list) or not self.written:
             wrong = "a list of evaluators is wanted, or a map with `evaluators`"
@@ -118,7 +118,7 @@ class _Reading:
         return Path(os.path.relpath(file, self.path.parent.resolve())).as_posix()
 
     def tell(self, problems: Iterator[Problem] | Sequence[Problem]) -> None:
-        """Raises what is wrong, in its place."""
+        """Raise what is wrong, in its place."""
         issues = [self._issue(problem) for problem in problems]
         if issues:
             raise SpecError(issues)
@@ -145,18 +145,18 @@ async def rescore(
     trust: bool = False,
     budget: Budget | None = None,
 ) -> int:
-    """Measures every ended run with what has not measured it yet.
+    """Measure every ended run with what has not measured it yet.
 
     Args:
         store: The study, open for writing.
         uses: The evaluators.
         folder: Where the files that evaluators name lie, and those of the units' inputs.
         anew: Measures again what was measured with the same arguments; judges' replies are kept
-            and not asked for again.
+            and not requested again.
         progress: Called with the number of runs measured so far, and of all.
         stop: Set it to stop: calls under way are waited for and kept, no other is begun.
         kept: The file of the calls that studies keep for each other, or None.
-        tell: Is told in words what goes wrong with that file.
+        tell: Called with a message about what goes wrong with that file.
         trust: The evaluators may have keys sent where they say.
         budget: The study's money, of ``budget_of``; None: judges may cost anything.
 
@@ -173,7 +173,7 @@ async def rescore(
 
 
 async def _each(rescoring: _Rescoring, progress: Callable[[int, int], None]) -> int:
-    """Measures every ended run; how many were looked at."""
+    """Measure every ended run; how many were looked at."""
     rows = [row for row in rescoring.store.runs() if row.status != "running"]
     waiting = iter(rows)
     issues: list[Exception] = []
@@ -208,11 +208,11 @@ async def _each(rescoring: _Rescoring, progress: Callable[[int, int], None]) -> 
 
 
 def _nobody(_done: int, _all: int) -> None:
-    """Tells nobody how far it has come."""
+    """Tell nobody how far it has come."""
 
 
 def _quiet(_: str) -> None:
-    """Tells nobody."""
+    """Tell nobody."""
 
 
 @dataclass
@@ -249,7 +249,7 @@ class _Rescoring:
         self.stop.set()
 
     async def run(self, row: RunRow) -> None:
-        """Measures one run."""
+        """Measure one run."""
         record = self.store.record(row.id)
         judging = Judging(
             topology=self._topology(row.spec),
@@ -271,7 +271,7 @@ class _Rescoring:
         await run_evaluator.evaluate(row.id, unit, row.replicate, self.stopping)
 
     def _key(self, row: RunRow) -> str:
-        """What tells the run's calls from those of other arms, as when it was run."""
+        """Return what tells the run's calls from those of other arms, as when it was run."""
         return row.arm if self._sweep is None else self._sweep.key(row.arm, row.spec)
 
     def _topology(self, spec: str) -> Topology:

@@ -71,7 +71,7 @@ class Comparison:
         return undeclared(self.differences, self.treatment) if self.treatment is not None else []
 
     def as_json(self) -> dict[str, JSON]:
-        """The comparison as plain data."""
+        """Return the comparison as plain data."""
         return {
             "left": self.left,
             "right": self.right,
@@ -109,7 +109,7 @@ async def frozen_comparison(
     treatment: Sequence[str],
     seed: int,
 ) -> dict[str, JSON]:
-    """A comparison with both drawings, as the store keeps it for the report."""
+    """Return a comparison with both drawings, as the store keeps it for the report."""
     found = await compare_teams(left, right, names=names, unit=unit, treatment=treatment, seed=seed)
     drawings = {names[0]: draw(left, "svg"), names[1]: draw(right, "svg")}
     return {**found.as_json(), "drawings": drawings}
@@ -124,7 +124,7 @@ async def compare_teams(
     treatment: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """Compares two teams.
+    """Compare two teams.
 
     Args:
         left: The one.
@@ -132,7 +132,7 @@ async def compare_teams(
         names: What to call them.
         unit: A unit whose prompts are rendered; default: inputs that name themselves.
         treatment: Paths in which they may differ; None: anything may.
-        seed: The root seed of the imagined runs.
+        seed: The root seed of the dry runs.
     """
     every = differences(left.topology.normal, right.topology.normal)
     found = tested(every)
@@ -158,7 +158,7 @@ async def compare_teams(
 
 
 def sample_unit(*topologies: Topology) -> Unit:
-    """A unit whose inputs name themselves, for looking at prompts: those of all the teams."""
+    """Return a unit whose inputs name themselves, for looking at prompts: those of all the teams."""
     declared = {name: field for team in topologies for name, field in team.inputs.items()}
     inputs = {name: _sample(field) for name, field in declared.items()}
     named = [inputs[name] for name, field in declared.items() if field.file]

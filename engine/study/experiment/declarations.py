@@ -28,7 +28,7 @@ _NAMED = ("models", "pools", "tools", "roles", "links", "inputs")
 
 
 def contrasts_of(data: Mapping[str, JSON]) -> list[Contrast]:
-    """The declared contrasts; by default every arm against the first."""
+    """Return the declared contrasts; by default every arm against the first."""
     written = data.get("analysis", {}).get("contrasts")
     if written is not None:
         return [(pair[0], pair[1]) for pair in written]
@@ -37,7 +37,7 @@ def contrasts_of(data: Mapping[str, JSON]) -> list[Contrast]:
 
 
 def treatments_of(data: Mapping[str, JSON]) -> dict[Contrast, list[str]]:
-    """The paths in which the arms of each contrast may differ: both arms' own, or one for all."""
+    """Return the paths in which the arms of each contrast may differ: both arms' own, or one for all."""
     written = data["treatment"]
     contrasts = contrasts_of(data)
     if isinstance(written, list):
@@ -66,7 +66,7 @@ def contrast_problems(data: Mapping[str, JSON]) -> Iterator[Problem]:
 
 
 def analysis_problems(data: Mapping[str, JSON]) -> Iterator[Problem]:
-    """What the statistics would refuse, and arms that are not there."""
+    """Yield what the statistics would refuse, and arms that are not there."""
     analysis, arms = data.get("analysis", {}), data["arms"]
     for path, arm in _arms_named(analysis):
         if arm not in arms:
@@ -122,7 +122,7 @@ def treatment_problems(
 
 
 def _nothing(path: str, teams: Collection[Mapping[str, JSON]]) -> tuple[str, str]:
-    """Why a path names nothing, and what may be meant; ("", "") where it may name something."""
+    """Return why a path names nothing, and what may be meant; ("", "") where it may name something."""
     head, _, rest = path.partition(".")
     known = [*definition("topology")["properties"], "files"]
     if "*" in head or head not in known or not rest or head not in _NAMED:
@@ -136,7 +136,7 @@ def _nothing(path: str, teams: Collection[Mapping[str, JSON]]) -> tuple[str, str
 
 
 def _below(path: str, head: str, name: str) -> bool:
-    """Whether a path leads to a field of this thing."""
+    """Return whether a path leads to a field of this thing."""
     shorter = path
     while "." in shorter:
         shorter = shorter.rpartition(".")[0]

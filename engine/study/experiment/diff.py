@@ -87,7 +87,7 @@ class Difference:
 
 
 def differences(left: Mapping[str, JSON], right: Mapping[str, JSON]) -> list[Difference]:
-    """Every difference of two normal forms, in the order of the left one, then the right's own.
+    """Return every difference of two normal forms, in the order of the left one, then the right's own.
 
     A data file counts where both sides name it and it holds other things: where one side alone
     names it, the setting that does so is the difference.
@@ -101,7 +101,7 @@ def differences(left: Mapping[str, JSON], right: Mapping[str, JSON]) -> list[Dif
 
 
 def covered(path: Sequence[str], treatment: Sequence[str]) -> bool:
-    """Whether a treatment path names ``path`` or something above it.
+    """Return whether a treatment path names ``path`` or something above it.
 
     ``*`` stands for any part of one name. Names that hold dots, such as files, may stand in a path.
     """
@@ -109,7 +109,7 @@ def covered(path: Sequence[str], treatment: Sequence[str]) -> bool:
 
 
 def undeclared(found: Sequence[Difference], treatment: Sequence[str]) -> list[Difference]:
-    """The differences that no treatment path covers."""
+    """Return the differences that no treatment path covers."""
     return [each for each in found if not covered(each.path, treatment)]
 
 
@@ -135,7 +135,7 @@ def _matches(wanted: str, name: str) -> bool:
 
 
 def _named(normal: Mapping[str, JSON], other: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A normal form with its links by id, and of its files those that both sides name."""
+    """Return a normal form with its links by id, and of its files those that both sides name."""
     named = _by_name(normal)
     theirs = other.get("files", {})
     named["files"] = {name: sha for name, sha in normal.get("files", {}).items() if name in theirs}
@@ -143,7 +143,7 @@ def _named(normal: Mapping[str, JSON], other: Mapping[str, JSON]) -> dict[str, J
 
 
 def _by_name(normal: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A normal form with its links by id, and those of the teams within it."""
+    """Return a normal form with its links by id, and those of the teams within it."""
     named = {key: value for key, value in normal.items() if key not in _REMARKS}
     named["links"] = {link["id"]: link for link in normal["links"]}
     named["roles"] = {
@@ -154,7 +154,7 @@ def _by_name(normal: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _inside(path: tuple[str, ...]) -> tuple[str, ...]:
-    """A path in a team within as one in the team itself."""
+    """Return a path in a team within as one in the team itself."""
     while path[:1] == ("roles",) and path[2:3] == ("team",):
         path = path[3:]
     return path
@@ -186,7 +186,7 @@ def _compare_maps(
 
 
 def _closed(path: tuple[str, ...]) -> bool:
-    """Whether the map at ``path`` is closed, so that its ``x-`` keys are remarks."""
+    """Return whether the map at ``path`` is closed, so that its ``x-`` keys are remarks."""
     path = _inside(path)
     if path in ((), ("limits",)):
         return True
@@ -200,7 +200,7 @@ def _closed(path: tuple[str, ...]) -> bool:
 
 
 def _maps_in_step(left: JSON, right: JSON) -> bool:
-    """Lists of as many maps, such as phases: compared one by one."""
+    """List of as many maps, such as phases: compared one by one."""
     return (
         isinstance(left, list)
         and isinstance(right, list)
@@ -240,7 +240,7 @@ class _Classes:
         self._files = {**left.get("files", {}), **right.get("files", {})}
 
     def _within(self, role: str) -> _Classes | None:
-        """The classes of the team of a role, where both sides have one."""
+        """Return the classes of the team of a role, where both sides have one."""
         sides = [each["roles"].get(role, {}).get("team") for each in (self._left, self._right)]
         if None in sides:
             return None

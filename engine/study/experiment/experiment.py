@@ -73,7 +73,7 @@ class Experiment:
         return digest(canonical([self.name, arms, self.seed, self.share_prefix]))
 
     def plan(self) -> dict[str, JSON]:
-        """The frozen plan: what is declared before the first run, as plain data."""
+        """Return the frozen plan: what is declared before the first run, as plain data."""
         return {
             "kind": "experiment",
             "name": self.name,
@@ -94,7 +94,7 @@ class Experiment:
 
 
 def guard(experiment: Experiment) -> None:
-    """Refuses arms that differ beyond the treatment.
+    """Refuse arms that differ beyond the treatment.
 
     Raises:
         UndeclaredDifference: With each difference and, for texts, the words.

@@ -1,6 +1,6 @@
 """Experiments from files: arms that differ in declared paths alone, on the same units, paired.
 
-Loading tells every fault of the document and of its arms in one go; then ``guard`` looks at each
+Loading tells every error of the document and of its arms together; then ``guard`` looks at each
 contrast, before anything is called.
 """
 
@@ -75,9 +75,9 @@ def check_experiment(
     overrides: Mapping[str, JSON] | None = None,
     trust: bool = False,
 ) -> tuple[SpecIssue, ...]:
-    """Every fault of an experiment and of its arms; () where it is sound.
+    """Return every error of an experiment and of its arms; () where it is sound.
 
-    A difference beyond the treatment is no fault of the document: ``guard`` refuses it.
+    A difference beyond the treatment is no error of the document: ``guard`` refuses it.
     """
     return tuple(_Loading(path, models, overrides or {}, None, trust).load()[1])
 
@@ -91,7 +91,7 @@ def load_experiment(
     replicates: int | None = None,
     trust: bool = False,
 ) -> Experiment:
-    """Loads an experiment with its arms and units.
+    """Load an experiment with its arms and units.
 
     Args:
         path: The document.
@@ -102,7 +102,7 @@ def load_experiment(
         trust: What the arms name may be run: Python functions, programs.
 
     Raises:
-        SpecError: There are faults; all of them.
+        SpecError: There are errors; all of them.
     """
     experiment, issues = _Loading(path, models, overrides or {}, seed, trust).load()
     if issues or experiment is None:
@@ -111,7 +111,7 @@ def load_experiment(
 
 
 def judges_of(experiment: Experiment) -> list[Mapping[str, JSON]]:
-    """The entries of the models that the experiment's evaluators ask."""
+    """Return the entries of the models that the experiment's evaluators ask."""
     return asked_models(next(iter(experiment.arms.values())))
 
 
@@ -122,7 +122,7 @@ _UNDONE: Final = "change the arms, or leave --set out"
 
 
 class _Loading:
-    """One load, step by step: what a fault does not concern is looked at all the same."""
+    """One load, step by step: what an error does not concern is looked at all the same."""
 
     def __init__(
         self,
@@ -161,11 +161,11 @@ class _Loading:
         return self._made(data, arms, units), []
 
     def _order(self, issue: SpecIssue) -> tuple[bool, str, int, int]:
-        """The experiment's own faults come first."""
+        """Return the experiment's own errors come first."""
         return issue.file != str(self.path), issue.file, issue.line, issue.column
 
     def _sound(self, document: Document) -> dict[str, JSON]:
-        """The document less the parts that have faults, which are told."""
+        """The document less the parts that have errors, which are reported."""
         problems = shape_problems(document.data, "experiment")
         for problem in problems:
             self._tell(problem)
@@ -202,7 +202,7 @@ class _Loading:
         return arms
 
     def _sets(self, name: str, arm: JSON) -> dict[str, JSON]:
-        """What an arm sets; evaluators are the experiment's own."""
+        """Return what an arm sets; evaluators are the experiment's own."""
         sets = {} if isinstance(arm, str) else arm.get("set", {})
         own = [path for path in sets if path.partition(".")[0] == "evaluators"]
         for path in own:
@@ -240,7 +240,7 @@ class _Loading:
         return check_file(shown, overrides=overrides, models=self.models, trust=self.trust)
 
     def _moved(self, name: str, checked: Checked) -> Iterator[SpecIssue]:
-        """Faults of an arm; those of evaluators and of patches are the experiment's own."""
+        """Errors of an arm; those of evaluators and of patches are the experiment's own."""
         for issue in checked.issues:
             problem, where = issue.problem, issue.file.removeprefix("--set ")
             if where == issue.file or where in self.overrides:
@@ -328,7 +328,7 @@ class _Loading:
 
 
 def _covers(outer: str, inner: str) -> bool:
-    """Whether whatever is at the path ``inner`` is set by setting ``outer``; ``*`` is any part."""
+    """Return whether whatever is at the path ``inner`` is set by setting ``outer``; ``*`` is any part."""
     theirs = inner.split(".")
     ours = outer.split(".")
     pairs = zip(ours, theirs, strict=False)
@@ -341,7 +341,7 @@ def _hashes(team: Team) -> dict[str, str]:
 
 
 def _with_all_inputs(arms: Mapping[str, Team]) -> Topology:
-    """A topology that asks of units what any of the arms does: they share their units."""
+    """Return a topology that asks of units what any of the arms does: they share their units."""
     first = next(iter(arms.values())).topology
     inputs = {name: each for team in arms.values() for name, each in team.topology.inputs.items()}
     return replace(first, inputs=inputs)
@@ -365,7 +365,7 @@ def experiment_of_files(
     Both arms are measured by the evaluators of both.
 
     Raises:
-        SpecError: A spec has faults.
+        SpecError: A spec has errors.
         UnitError: The units do not fit.
         ValueError: The specs do not differ, or share their name.
     """
@@ -397,7 +397,7 @@ def experiment_of_files(
 
 
 def _teams(paths: Sequence[Path], models: Path | None, trust: bool) -> list[Team]:
-    """The teams of two files; the faults of both are told in one go."""
+    """Return the teams of two files; the errors of both are reported together."""
     checked = [check_file(path, models=models, trust=trust) for path in paths]
     issues = [issue for each in checked for issue in each.issues]
     for each in checked:

@@ -42,7 +42,7 @@ def outcome_problems(
 def _named(
     analysis: Mapping[str, JSON], composites: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[SpecPath, str]]:
-    """The names of the primary outcomes, and of what composites are made of."""
+    """Yield the names of the primary outcomes, and of what composites are made of."""
     primary = analysis.get("primary") or []
     for at, name in enumerate([primary] if isinstance(primary, str) else primary):
         yield ("analysis", "primary", at), name

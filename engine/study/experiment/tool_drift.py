@@ -1,4 +1,4 @@
-"""Tools from elsewhere that are no longer what a study began with: noticed, and refused in words."""
+"""Tools from elsewhere that are no longer what a study began with: noticed, and refused as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REMARKS: Final = frozenset({"description", "name"})
 
 
 def changed_tools(before: Mapping[str, JSON], now: Mapping[str, JSON]) -> str:
-    """What changed, where two normal forms are equal but for what sources of tools said; else ""."""
+    """Return what changed, where two normal forms are equal but for what sources of tools said; else ""."""
     if not before or before == now or _written(before) != _written(now):
         return ""
     then, tools = before["tools"], now["tools"]
@@ -33,7 +33,7 @@ def changed_tools(before: Mapping[str, JSON], now: Mapping[str, JSON]) -> str:
 
 
 def _written(normal: Mapping[str, JSON]) -> dict[str, JSON]:
-    """What the author wrote, less what changes no event."""
+    """Return what the author wrote, less what changes no event."""
     tools = {
         name: {key: value for key, value in tool.items() if key != "served"}
         for name, tool in normal["tools"].items()
@@ -64,7 +64,7 @@ def _shown(value: JSON) -> str:
 
 
 def refuse_changed_tools(folder: Path, teams: Sequence[Team]) -> None:
-    """Refuses to begin silently in a new folder because tools from elsewhere changed.
+    """Refuse to begin silently in a new folder because tools from elsewhere changed.
 
     A spec is known by what its tools are, so that another server makes another hash and another
     default folder: the study that the user means to go on with would seem to have vanished.
@@ -74,7 +74,7 @@ def refuse_changed_tools(folder: Path, teams: Sequence[Team]) -> None:
         teams: The teams to be run.
 
     Raises:
-        StoreError: A folder beside it holds the same study with other tools; in words.
+        StoreError: A folder beside it holds the same study with other tools; as text.
     """
     normals = [team.topology.normal for team in teams]
     if folder.exists() or not any(

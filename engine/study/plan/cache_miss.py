@@ -17,7 +17,7 @@ from orglab.results.word_diff import changed_words
 __all__ = ["CacheComparison", "CallExplanation", "IdentityPart", "explain_cached", "explain_call"]
 
 LONGEST_CHANGE = 400
-"""Characters of a change in words that are shown."""
+"""Characters of a change as text that are shown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,7 +27,7 @@ class IdentityPart:
     Attributes:
         name: ``model``, ``message 2 (user)``, ``tools``, ``unit``, …
         same: It is the same in the nearest call.
-        change: How it differs, in words; "" where it is the same.
+        change: How it differs, as text; "" where it is the same.
     """
 
     name: str
@@ -69,7 +69,7 @@ class CacheComparison:
 
 
 def explain_call(reader: Reader, run: str, position: str) -> CallExplanation:
-    """Compares a call with the stored calls of the same role, and tells the nearest.
+    """Compare a call with the stored calls of the same role, and tell the nearest.
 
     Args:
         reader: The study.
@@ -99,7 +99,7 @@ def explain_call(reader: Reader, run: str, position: str) -> CallExplanation:
 
 
 def explain_cached(reader: Reader, run: str, position: str, file: Path) -> CacheComparison | None:
-    """Compares a call with those that other studies kept; None where they kept none of its role.
+    """Compare a call with those that other studies kept; None where they kept none of its role.
 
     Args:
         reader: The study.
@@ -132,9 +132,9 @@ def _similarity(call: CallRecord, kept: CachedCall) -> tuple[bool, int]:
 
 
 def _where_kept(file: Path, kept: CachedCall) -> tuple[RunRecord, CallRecord] | None:
-    """The call in the study that paid for it, or None where the study is gone."""
+    """Return the call in the study that paid for it, or None where the study is gone."""
     if kept.study != Path(kept.study).name:
-        return None  # a stranger's file must not lead elsewhere
+        return None  # an untrusted author's file must not lead elsewhere
     try:
         with Reader(study_file(file.parent / kept.study)) as other:
             sql = """SELECT r.id, c.position FROM calls c JOIN runs r USING (run)
@@ -148,7 +148,7 @@ def _where_kept(file: Path, kept: CachedCall) -> tuple[RunRecord, CallRecord] | 
 
 
 def _shares(reader: Reader) -> bool:
-    """Whether arms share calls, so that the arm is no part of an identity."""
+    """Return whether arms share calls, so that the arm is no part of an identity."""
     plans = [row["hash"] for row in reader.rows("SELECT hash FROM specs WHERE kind='experiment'")]
     return any((reader.spec(plan) or {}).get("share_prefix") for plan in plans)
 
@@ -186,7 +186,7 @@ def _parts(
 
 
 def _asked(call: CallRecord, there: Mapping[str, JSON]) -> Iterator[IdentityPart]:
-    """What was asked, part by part."""
+    """Yield what was asked, part by part."""
     yield _part("provider", there.get("provider"), call.provider)
     yield _part("model", there.get("model"), call.model)
     for name in ("params", "tools", "schema"):
@@ -206,7 +206,7 @@ def _content(message: Mapping[str, JSON] | None) -> JSON:
 
 
 def _earlier(record: RunRecord, call: CallRecord) -> list[str]:
-    """What the run had asked before the call's tick; judges are asked of what is written alone."""
+    """Return what the run had asked before the call's tick; judges are asked of what is written alone."""
     tick = _tick(call)
     return [each.identity for each in record.calls if 0 < _tick(each) < tick]
 

@@ -1,6 +1,6 @@
 """Every prompt of a team for a unit, before any call.
 
-The team is played on replies that say what they stand for: first an objection wherever one may be
+The team is resumed replies that say what they stand for: first an objection wherever one may be
 raised, so that directives are shown too, then approval.
 """
 
@@ -24,9 +24,9 @@ from orglab.results.store.journal.journal import MemoryJournal
 __all__ = ["DryRun", "Prompt", "Rendered", "dry_run", "rendered_prompts"]
 
 LONGEST = 20_000
-"""Tokens of an imagined reply at most."""
+"""Tokens of a dry-run reply at most."""
 LONGEST_WORDS = 450
-"""Tokens of an imagined reason at most: a verdict's may have 2,000 characters."""
+"""Tokens of a dry-run reason at most: a verdict's may have 2,000 characters."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +38,7 @@ class Prompt:
         messages: The conversation as the model would read it.
         tokens: About how many tokens it has.
         role: Whose it is.
-        identity: The call's identity in the imagined run.
+        identity: The call's identity in the dry run.
     """
 
     title: str
@@ -49,11 +49,11 @@ class Prompt:
 
 
 class Rendered(NamedTuple):
-    """The prompts of one imagined run.
+    """The prompts of one dry run.
 
     Attributes:
         prompts: In order.
-        fault: Why there are no more of them than these; "" where the run came to its end.
+        error: Why there are no more of them than these; "" where the run came to its end.
     """
 
     prompts: list[Prompt]
@@ -61,7 +61,7 @@ class Rendered(NamedTuple):
 
 
 class DryRun(NamedTuple):
-    """One imagined run.
+    """One dry run.
 
     Attributes:
         prompts: Its prompts, in order.
@@ -75,7 +75,7 @@ class DryRun(NamedTuple):
 
 
 async def rendered_prompts(team: Team, unit: Unit, *, seed: int = 0) -> Rendered:
-    """The prompts of one imagined run, in order; nothing is asked of any model.
+    """Return the prompts of one dry run, in order; nothing is asked of any model.
 
     What a role would write stands as ``[output of writer]``, or as a simulated value where its
     output is structured. Tools that a prompt itself calls are really called: they read the unit's
@@ -87,7 +87,7 @@ async def rendered_prompts(team: Team, unit: Unit, *, seed: int = 0) -> Rendered
 
 
 async def dry_run(team: Team, unit: Unit, *, seed: int = 0, longest: bool = False) -> DryRun:
-    """Plays a team on imagined replies, as ``rendered_prompts`` does.
+    """Play a team on dry-run replies, as ``rendered_prompts`` does.
 
     Args:
         team: The team.
@@ -108,7 +108,7 @@ async def dry_run(team: Team, unit: Unit, *, seed: int = 0, longest: bool = Fals
 
 
 class _DryRunModel:
-    """Answers every call, and keeps its prompt."""
+    """Answers every call, and keep its prompt."""
 
     def __init__(self, longest: bool = False) -> None:
         self.prompts: list[Prompt] = []
@@ -126,7 +126,7 @@ class _DryRunModel:
         return await self._values.complete(replace(request, tools=(), identity=name))
 
     def _verdict(self, request: Request, schema: Mapping[str, JSON]) -> dict[str, JSON]:
-        """An objection to the first output of a copy, where one is offered; then approval."""
+        """Return an objection to the first output of a copy, where one is offered; then approval."""
         actions = schema["properties"]["action"]["enum"]
         pair = (_who(request), request.labels.reviewed)
         objections = [action for action in actions if action in OBLIGING]
@@ -145,13 +145,13 @@ class _DryRunModel:
 
 
 def _who(request: Request) -> str:
-    """The copy that speaks; of a team within, the output it is to give stands before."""
+    """Return the copy that speaks; of a team within, the output it is to give stands before."""
     labels = request.labels
     return f"{labels.within}/{labels.copy}" if labels.within else labels.copy
 
 
 def _role(request: Request) -> str:
-    """The role that speaks; of a team within, ``ROLE/NAME``."""
+    """Return the role that speaks; of a team within, ``ROLE/NAME``."""
     around = [part.partition("@")[0].partition("#")[0] for part in request.labels.within.split("/")]
     return "/".join([*(part for part in around if part), request.labels.role])
 

@@ -1,4 +1,4 @@
-"""What judges would be asked of an imagined run: their prompts, before any call."""
+"""What judges would be asked of an dry run: their prompts, before any call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Question:
 
 
 async def dry_run_questions(team: Team, unit: Unit, run: DryRun) -> list[Question] | None:
-    """What judges would be asked; None where the imagined run came to no answer to judge."""
+    """Return what judges would be asked; None where the dry run came to no answer to judge."""
     uses = [use for use in team.topology.evaluators if _asks(use.use)]
     if not uses:
         return []
@@ -48,7 +48,7 @@ async def dry_run_questions(team: Team, unit: Unit, run: DryRun) -> list[Questio
     asked = _Asked()
     context = EvaluationContext(inputs=unit.inputs, extra=unit.extra, ask=asked)
     made = [(str(number), make_evaluator(use, toolbox)) for number, use in enumerate(uses)]
-    about = {"id": "imagined", "arm": "", "unit": unit.id, "inputs": unit.inputs}
+    about = {"id": "dry run", "arm": "", "unit": unit.id, "inputs": unit.inputs}
     record = run_record(about, list(run.journal.events.values()), run.journal.entries.values())
     await evaluate_run(record, made, context)
     return asked.questions
@@ -61,7 +61,7 @@ def _asks(name: str) -> bool:
 
 @dataclass
 class _Asked:
-    """Notes every question, and answers none."""
+    """Notes every question, and answer none."""
 
     questions: list[Question] = field(default_factory=list)
 
@@ -78,4 +78,4 @@ class _Asked:
     ) -> JSON:
         asked = model_of_entry(model, folder, name, trust=True)  # nothing is sent
         self.questions.append(Question(model=asked, tokens=text_tokens(system + prompt)))
-        raise EvaluationError("imagined")
+        raise EvaluationError("dry run")

@@ -101,7 +101,7 @@ class UsageEstimate:
 def estimated_sum(
     parts: Iterable[tuple[UsageSpread | None, int]],
 ) -> tuple[float, float | None] | None:
-    """The sum over numbers of runs with its standard error, which is None where it is unknown."""
+    """Return the sum over numbers of runs with its standard error, which is None where it is unknown."""
     total, variance = 0.0, 0.0
     exact = True
     for spread, runs in parts:
@@ -117,7 +117,7 @@ def estimated_sum(
 def estimate(
     runs: Sequence[PastRun], lines: Sequence[ModelBound], *, shared: bool
 ) -> UsageEstimate:
-    """Estimates of one run.
+    """Estimate one run.
 
     Args:
         runs: Earlier runs of the team, one at least.
@@ -177,7 +177,7 @@ class _Bill:
         return total
 
     def mean(self, line: ModelBound, runs: Sequence[PastRun]) -> ModelEstimate:
-        """What a run uses of one line on average, as paid."""
+        """Return what a run uses of one line on average, as paid."""
         rows = [self._paid(line, run) for run in runs]
         dollars = [row[3] for row in rows]
         known = [each for each in dollars if each is not None]
@@ -214,7 +214,7 @@ class _Bill:
         return priced(model).cost(usage, use.longest)
 
     def _asked(self, asked: Asked) -> tuple[ModelBound | None, Model | None]:
-        """The line and the model that earlier calls belong to."""
+        """Return the line and the model that earlier calls belong to."""
         for line in self.lines:
             names = (asked.role, f"judge {asked.model or asked.provider}")
             mine = (

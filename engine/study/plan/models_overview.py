@@ -1,4 +1,4 @@
-"""The models of a file, and what can be told of each before it is asked anything.
+"""The models of a file, and what can be reported of each before it is asked anything.
 
 Keys are read by providers and shown nowhere: only the variable that holds one is named.
 """
@@ -59,7 +59,7 @@ class ModelOverview:
         address: The server's address, or "" where none is asked or it is the provider's own secret.
         key: Its key's variable; None where it needs none or that is unknown.
         price: Its price.
-        fault: Why it cannot be asked, in words; "" where it can be tried.
+        error: Why it cannot be asked, as text; "" where it can be tried.
         learnt: The last known limit of calls at once of its account, from a study; None: none.
         reachable: What its provider says of reaching it; None: not looked at.
     """
@@ -73,7 +73,7 @@ class ModelOverview:
     reachable: str | None = None
 
     def limits(self) -> dict[str, float]:
-        """The written limits."""
+        """Return the written limits."""
         names = ("requests_per_minute", "tokens_per_minute", "max_concurrency", "timeout_seconds")
         found = {name: getattr(self.model, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
@@ -100,10 +100,10 @@ class ModelOverview:
 
 
 def models_of_file(path: Path, *, trust: bool = False) -> list[Model]:
-    """The models of a catalogue, team, experiment or sweep, judges included, each once.
+    """Return the models of a catalogue, team, experiment or sweep, judges included, each once.
 
     Raises:
-        SpecError: The file has faults; all of them.
+        SpecError: The file has errors; all of them.
     """
     catalogue = _catalogue(path)
     if catalogue is not None:
@@ -130,7 +130,7 @@ def _of_topology(topology: Topology) -> list[Model]:
 
 
 def is_catalogue(path: Path) -> bool:
-    """Whether a file is a map of models alone, bare or under ``models``."""
+    """Return whether a file is a map of models alone, bare or under ``models``."""
     return _entries(path) is not None
 
 
@@ -151,7 +151,7 @@ def _entries(path: Path) -> Mapping[str, JSON] | None:
 
 
 def _catalogue(path: Path) -> list[Model] | None:
-    """The models of a catalogue; None where the file is none."""
+    """Return the models of a catalogue; None where the file is none."""
     entries = _entries(path)
     if entries is None:
         return None
@@ -171,11 +171,11 @@ def _is_entry(entry: JSON) -> bool:
     return isinstance(entry, Mapping) and "provider" in entry
 
 
-# --- what is told --------------------------------------------------------------------------------
+# --- what is reported --------------------------------------------------------------------------------
 
 
 def overviews_of(models: Iterable[Model], studies: Iterable[Path] = ()) -> list[ModelOverview]:
-    """What is known of models; nothing is asked.
+    """Return what is known of models; nothing is asked.
 
     Args:
         models: The models.
@@ -212,7 +212,7 @@ def _made(model: Model) -> Provider:
 
 
 def _learnt(studies: Iterable[Path]) -> dict[str, LimitRow]:
-    """The last limit of each account."""
+    """Return the last limit of each account."""
     found: dict[str, LimitRow] = {}
     for study in studies:
         try:
@@ -227,7 +227,7 @@ def _learnt(studies: Iterable[Path]) -> dict[str, LimitRow]:
 
 
 async def with_reachability(models: Sequence[ModelOverview], *, trust: bool) -> list[ModelOverview]:
-    """The same, with what each provider says of reaching its model; at no cost.
+    """Return the same, with what each provider says of reaching its model; at no cost.
 
     Args:
         models: The models.

@@ -61,7 +61,7 @@ class ArmPlan:
         runs: Runs planned.
         done: Of them, completed or stopped in the study.
         failed: Failed; they stay so unless they are to be tried again.
-        begun: Begun and not ended: they go on from their last durable reply.
+        begun: Begun and not ended: they resume from their last durable reply.
         upper_bounds: What a run may use.
         estimate: What such runs used, or None where none are known.
     """
@@ -114,7 +114,7 @@ class StudyPlan:
         folder: Its folder.
         arms: Its arms.
         spent: What it has cost so far; None where it is not begun.
-        shares: Calls of one imagined run of each arm, and how many of them are made once because
+        shares: Calls of one dry run of each arm, and how many of them are made once because
             arms share them; None where they share none.
     """
 
@@ -236,7 +236,7 @@ class Plan:
 
 
 async def plan_of(parts: Sequence[PlannedStudy], *, runs: Path = Path("runs")) -> Plan:
-    """Looks ahead; nothing is asked of any model, and nothing is written.
+    """Look ahead; nothing is asked of any model, and nothing is written.
 
     Args:
         parts: What is to be run.
@@ -352,7 +352,7 @@ def _model(own: Sequence[tuple[ArmPlan, ModelBound]]) -> ModelPlan:
 def _seconds(
     line: ModelBound, bound: UsageBound, expected: ModelEstimate | None
 ) -> tuple[float, str] | None:
-    """The least time by the limits of a model that stands alone; of a pool's members it is unknown."""
+    """Return the least time by the limits of a model that stands alone; of a pool's members it is unknown."""
     if len(line.models) != 1:
         return None
     (model,) = line.models

@@ -1,4 +1,4 @@
-"""What models cost, and how that is known: for who is told before anything is paid."""
+"""What models cost, and how that is known: for who is reported before anything is paid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Priced:
     price: TokenPrice | None = None
 
     def cost(self, usage: TokenUsage, longest: int = 0) -> float | None:
-        """US dollars of tokens; None where they are unknown.
+        """Return US dollars of tokens; None where they are unknown.
 
         Args:
             usage: The tokens, of one call or of several.
@@ -56,7 +56,7 @@ class Priced:
         if not isinstance(self.price, DatedPrice):
             return "written"
         dated = f", {self.price.dated.isoformat()}" if self.price.dated else ""
-        steps = ", dearest of those by length of prompt" if self.price.steps else ""
+        steps = ", most expensive of those by length of prompt" if self.price.steps else ""
         return f"{self.price.source}{dated}{steps}"
 
     def as_json(self) -> dict[str, JSON]:
@@ -72,7 +72,7 @@ class Priced:
 
 
 def priced(model: Model) -> Priced:
-    """A model's price, as far as it is known."""
+    """Return a model's price, as far as it is known."""
     if not bills(model):
         return Priced(how="free")
     price = price_of(model)

@@ -1,4 +1,4 @@
-"""What one run of a team may use at most, told before any call: by role and model, and judging."""
+"""What one run of a team may use at most, reported before any call: by role and model, and judging."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class UsageBounds:
             limit.
         lines: By model; together they may come to more than ``writing``.
         prompts: Longest prompt of each role, in tokens, as rendered.
-        identities: Calls of the imagined run on the first unit, which arms may share.
-        fault: Why prompts could not be rendered, or judges not imagined; "".
+        identities: Calls of the dry run on the first unit, which arms may share.
+        error: Why prompts could not be rendered, or judges not simulated in the dry run; "".
     """
 
     turns: int
@@ -105,7 +105,7 @@ class UsageBounds:
 
 
 async def upper_bounds(team: Team, units: Sequence[Unit], seed: int) -> UsageBounds:
-    """Looks at a team on a few units; nothing is asked of any model.
+    """Look at a team on a few units; nothing is asked of any model.
 
     Tools that a prompt itself calls are really called, as by ``orglab render``.
     """
@@ -119,7 +119,7 @@ async def upper_bounds(team: Team, units: Sequence[Unit], seed: int) -> UsageBou
     failed = next((run.outcome.reason for run in runs if run.outcome.status == "failed"), "")
     judging = _judging(team, asked)
     if not failed and judging and None in asked:
-        failed = "the imagined run comes to no answer that judges could be asked about"
+        failed = "the dry run has no answer that judges could be asked about"
     return UsageBounds(
         turns=team.bounds.turns,
         writing=_writing(team, lines := _lines(team.topology, prompts)),
@@ -154,7 +154,7 @@ class _Asker(NamedTuple):
 
 
 def _askers(topology: Topology, above: str = "") -> Iterator[_Asker]:
-    """The roles that ask models, those of teams within too."""
+    """Yield the roles that ask models, those of teams within too."""
     for name, role in topology.roles.items():
         if role.team is not None:
             yield from _askers(role.team, f"{above}{name}/")
@@ -216,7 +216,7 @@ def _longest_reply(models: Iterable[Model]) -> int | None:
 
 
 def _judging(team: Team, asked: Sequence[Sequence[Question] | None]) -> list[ModelBound]:
-    """By judge; calls and tokens unknown where the imagined runs came to no answer."""
+    """By judge; calls and tokens unknown where the dry runs came to no answer."""
     each = 1 + RoleLimits().repair_attempts
     found: dict[str, list[Question]] = {}
     for questions in asked:

@@ -36,7 +36,7 @@ class LoadOptions:
     trust: bool = False
 
     def check(self, path: Path, overrides: Mapping[str, JSON]) -> Checked:
-        """A team's file, checked with values put in."""
+        """Return a team's file, checked with values put in."""
         return check_file(path, overrides=overrides, models=self.models, trust=self.trust)
 
 
@@ -45,7 +45,7 @@ class Bases:
     """The teams of a base.
 
     Attributes:
-        files: Arm -> its file, as faults show it; "" is the arm of a topology.
+        files: Arm -> its file, as errors show it; "" is the arm of a topology.
         overrides: Arm -> what the base sets in that file by path.
         teams: Arm -> the team.
         read: SHA-256 of each file that evaluators read.
@@ -60,7 +60,7 @@ class Bases:
 
 
 def experiment_bases(path: Path, options: LoadOptions) -> tuple[Bases | None, Sequence[SpecIssue]]:
-    """The arms of an experiment, or its faults."""
+    """Return the arms of an experiment, or its errors."""
     try:
         experiment = load_experiment(
             path,
@@ -96,14 +96,14 @@ def topology_bases(
     marks: Marks,
     tell: Callable[[Problem], object],
 ) -> tuple[Bases | None, Sequence[SpecIssue]]:
-    """A team, or its faults; faults of the sweep's own evaluators are told in the sweep.
+    """Return a team, or its errors; errors of the sweep's own evaluators are reported in the sweep.
 
     Args:
         path: The team's file.
         options: What the user gave.
         evaluators: The sweep's evaluators, or None: the team's own.
         marks: Where the sweep's values were written.
-        tell: Is told of faults of the sweep.
+        tell: Is reported of errors of the sweep.
     """
     sets = dict(options.overrides)
     sets |= {} if evaluators is None else {"evaluators": evaluators}
@@ -135,7 +135,7 @@ def topology_bases(
 
 
 def _without_evaluators(path: Path, options: LoadOptions) -> Bases | None:
-    """The team alone, so that the rest of the sweep can be checked against it."""
+    """Return the team alone, so that the rest of the sweep can be checked against it."""
     team = options.check(path, {**options.overrides, "evaluators": []}).team
     if team is None:
         return None

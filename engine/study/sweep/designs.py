@@ -28,7 +28,7 @@ _TRIES = 200
 
 
 def draws_of(design: JSON) -> tuple[str, Mapping[str, JSON]]:
-    """The design's name, and what it says of its draws."""
+    """Return the design's name, and what it says of its draws."""
     if isinstance(design, str):
         return design, {}
     ((name, settings),) = design.items()
@@ -36,7 +36,7 @@ def draws_of(design: JSON) -> tuple[str, Mapping[str, JSON]]:
 
 
 def design_problems(design: JSON, factors: Sequence[Factor]) -> Iterator[Problem]:
-    """Lists of unlike lengths in a zip; more points than there are, or than can be run."""
+    """List of unlike lengths in a zip; more points than there are, or than can be run."""
     name, settings = draws_of(design)
     sizes = [
         len(factor.levels) or (factor.span.size if factor.span else None) for factor in factors
@@ -73,7 +73,7 @@ def _product(sizes: Sequence[int | None]) -> int | None:
 
 
 def points_of(design: JSON, factors: Sequence[Factor], seed: int) -> list[Point]:
-    """The points of a design without faults, each once.
+    """Return the points of a design without errors, each once.
 
     A Latin hypercube may meet the same point twice where factors are lists; it is kept once.
     """
@@ -112,7 +112,7 @@ def _random(factors: Sequence[Factor], seed: int) -> Iterator[Sequence[float]]:
 
 
 def _others(factors: Sequence[Factor], found: Sequence[Point], wanted: int) -> list[Point]:
-    """Where draws meet hardly anything but known points: the first others of the grid."""
+    """Return where draws meet hardly anything but known points: the first others of the grid."""
     seen = {tuple(level.label for level in point) for point in found}
     grid = product(*(_every(factor) for factor in factors))
     fresh = (point for point in grid if tuple(level.label for level in point) not in seen)

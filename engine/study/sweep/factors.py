@@ -56,7 +56,7 @@ class Range:
         return int(self.high) - int(self.low) + 1 if self.whole else None
 
     def at(self, share: float) -> int | float:
-        """The number below which ``share`` (0 to 1) of the range lies.
+        """Return the number below which ``share`` (0 to 1) of the range lies.
 
         Others than whole numbers are rounded to a ten-thousandth of the range, or to four digits
         on the scale of logarithms, so that they can stand in a name.
@@ -90,7 +90,7 @@ class Factor:
     span: Range | None = None
 
     def level(self, share: float) -> Level:
-        """The level at ``share`` (0 to below 1) of the factor."""
+        """Return the level at ``share`` (0 to below 1) of the factor."""
         if self.span is None:
             return self.levels[min(int(share * len(self.levels)), len(self.levels) - 1)]
         value = self.span.at(share)
@@ -98,7 +98,7 @@ class Factor:
 
 
 def factors_of(vary: Mapping[str, JSON]) -> list[Factor]:
-    """The factors of ``vary``, in written order; what ``level_problems`` blames is left out."""
+    """Return the factors of ``vary``, in written order; what ``level_problems`` blames is left out."""
     names = _names(list(vary))
     return [
         Factor(path=path, name=names[path], span=_range(written))
@@ -113,7 +113,7 @@ def factors_of(vary: Mapping[str, JSON]) -> list[Factor]:
 
 
 def _names(paths: Sequence[str]) -> dict[str, str]:
-    """The shortest ends of the paths that tell them apart: ``cap``, or ``oversight.cap``."""
+    """Return the shortest ends of the paths that tell them apart: ``cap``, or ``oversight.cap``."""
     parts = {path: [_fit(part) for part in path.split(".")] for path in paths}
     names = dict.fromkeys(paths, "")
     for length in range(1, max(map(len, parts.values()), default=0) + 1):
@@ -149,7 +149,7 @@ def _labelled(item: JSON) -> bool:
 
 
 def _label(value: JSON) -> str:
-    """A value as part of a name: as it stands where it is short, else the digest of it."""
+    """Return a value as part of a name: as it stands where it is short, else the digest of it."""
     if isinstance(value, dict):
         only = next(iter(value.values())) if len(value) == 1 else value
         if isinstance(only, dict | list):

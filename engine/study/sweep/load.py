@@ -1,6 +1,6 @@
 """Sweeps from files: whatever is varied in a team or an experiment, every variant run once.
 
-Loading tells every fault of the document and of its variants in one go.
+Loading tells every error of the document and of its variants together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def check_sweep(
     overrides: Mapping[str, JSON] | None = None,
     trust: bool = False,
 ) -> tuple[SpecIssue, ...]:
-    """Every fault of a sweep and of its variants; () where it is sound."""
+    """Return every error of a sweep and of its variants; () where it is sound."""
     options = LoadOptions(models=models, overrides=overrides or {}, trust=trust)
     return tuple(_Loading(path, options).load()[1])
 
@@ -56,7 +56,7 @@ def load_sweep(
     replicates: int | None = None,
     trust: bool = False,
 ) -> Sweep:
-    """Loads a sweep with its variants and units.
+    """Load a sweep with its variants and units.
 
     Args:
         path: The document.
@@ -67,7 +67,7 @@ def load_sweep(
         trust: What the teams name may be run: Python functions, programs.
 
     Raises:
-        SpecError: There are faults; all of them.
+        SpecError: There are errors; all of them.
     """
     options = LoadOptions(models=models, overrides=overrides or {}, seed=seed, trust=trust)
     sweep, issues = _Loading(path, options).load()
@@ -77,7 +77,7 @@ def load_sweep(
 
 
 class _Loading:
-    """One load, step by step: what a fault does not concern is looked at all the same."""
+    """One load, step by step: what an error does not concern is looked at all the same."""
 
     def __init__(self, path: Path, options: LoadOptions) -> None:
         self.path = path
@@ -107,11 +107,11 @@ class _Loading:
         return self._made(data, bases, (factors, points), units, cells), []
 
     def _order(self, issue: SpecIssue) -> tuple[bool, str, int, int]:
-        """The sweep's own faults come first."""
+        """Return the sweep's own errors come first."""
         return issue.file != str(self.path), issue.file, issue.line, issue.column
 
     def _sound(self, document: Document) -> dict[str, JSON]:
-        """The document less the parts that have faults, which are told."""
+        """The document less the parts that have errors, which are reported."""
         problems = shape_problems(document.data, "sweep")
         self._tell(problems)
         if not isinstance(document.data, dict):
@@ -229,7 +229,7 @@ class _Loading:
     def _cells(
         self, bases: Bases, factors: Sequence[Factor], points: Sequence[Point]
     ) -> list[Cell]:
-        """The teams that are run; [] where what they hang on has faults."""
+        """The teams that are run; [] where what they hang on has errors."""
         if not points or any(issue.problem.path[:1] == ("vary",) for issue in self.issues):
             return []
         maker = VariantCompiler(bases, factors, self.marks, self.options)
@@ -266,7 +266,7 @@ class _Loading:
 
 
 def _shared(data: Mapping[str, JSON], experiment: Experiment | None, seed: int) -> dict[str, JSON]:
-    """What all variants have in common: the experiment's, else the sweep's own."""
+    """Return what all variants have in common: the experiment's, else the sweep's own."""
     if experiment is not None:
         fields = ("replicates", "seed", "share_prefix", "composites")
         return {field: getattr(experiment, field) for field in fields}
@@ -279,7 +279,7 @@ def _shared(data: Mapping[str, JSON], experiment: Experiment | None, seed: int) 
 
 
 def _brought(data: Mapping[str, JSON]) -> Iterator[Problem]:
-    """What a sweep over an experiment may not say itself."""
+    """Yield what a sweep over an experiment may not say itself."""
     for field in _OF_EXPERIMENT:
         if field in data:
             wrong = "the base is an experiment, which brings its own"
@@ -287,7 +287,7 @@ def _brought(data: Mapping[str, JSON]) -> Iterator[Problem]:
 
 
 def _of_sweep(problems: Iterator[Problem], data: Mapping[str, JSON]) -> Iterator[Problem]:
-    """The problems of what the sweep itself says; its base tells its own."""
+    """Yield the problems of what the sweep itself says; its base tells its own."""
     return (problem for problem in problems if problem.path[0] in data)
 
 

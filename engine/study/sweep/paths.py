@@ -29,7 +29,7 @@ _OWN: Final = {
 
 
 def places(path: str, normal: Normal) -> list[str]:
-    """The places of a team that a path sets: itself, or what its ``*`` match; [] for none."""
+    """Return the places of a team that a path sets: itself, or what its ``*`` match; [] for none."""
     parts = path.split(".")
     if any("*" in part for part in parts):
         return [".".join(found) for found in _matches(parts, _by_name(normal))]
@@ -37,7 +37,7 @@ def places(path: str, normal: Normal) -> list[str]:
 
 
 def _by_name(normal: Normal) -> dict[str, JSON]:
-    """The team with its links by their ids, and so in the teams within it."""
+    """Return the team with its links by their ids, and so in the teams within it."""
     roles = {
         name: {**role, "team": _by_name(role["team"])}
         if isinstance(role.get("team"), Mapping)
@@ -62,7 +62,7 @@ def _matches(parts: Sequence[str], held: JSON) -> Iterator[list[str]]:
 
 
 def _has(parts: Sequence[str], normal: Normal) -> bool:
-    """Whether the thing is there; a field of it may be new, and the schema knows it or does not."""
+    """Return whether the thing is there; a field of it may be new, and the schema knows it or does not."""
     if parts[0] not in _NAMED or len(parts) == 1:
         return True
     thing = _by_name(normal)[parts[0]].get(parts[1])
@@ -97,7 +97,7 @@ def path_problems(vary: Iterable[str], teams: Sequence[Normal]) -> Iterator[Prob
 
 
 def _nothing(parts: Sequence[str], teams: Sequence[Normal]) -> tuple[str, str]:
-    """Where a path loses its way, and which name is nearest there."""
+    """Return where a path loses its way, and which name is nearest there."""
     held: list[JSON] = [_by_name(team) for team in teams]
     for depth, part in enumerate(parts):
         names = list(dict.fromkeys(name for each in held for name in _names(each)))

@@ -20,12 +20,12 @@ __all__ = ["open_sweep", "sweep_batch", "sweep_folder"]
 
 
 def sweep_folder(sweep: Sweep, runs: Path = Path("runs")) -> Path:
-    """Where a sweep is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    """Return where a sweep is kept unless the user says otherwise: ``runs/NAME-HASH``."""
     return runs / f"{sweep.name}-{sweep.hash[:8]}"
 
 
 def sweep_batch(sweep: Sweep, **options: Any) -> Batch:  # noqa: ANN401 - Batch's own fields
-    """The runs of a sweep, an arm for each team; ``options`` are further fields of ``Batch``."""
+    """Return the runs of a sweep, an arm for each team; ``options`` are further fields of ``Batch``."""
     return Batch(
         arms=[Arm(name=cell.name, team=cell.team, key=cell.key) for cell in sweep.cells],
         units=sweep.units,
@@ -37,14 +37,14 @@ def sweep_batch(sweep: Sweep, **options: Any) -> Batch:  # noqa: ANN401 - Batch'
 
 
 def open_sweep(folder: Path, sweep: Sweep, tell: Callable[[str], object] = str) -> Store:
-    """The study of a sweep in ``folder``, its plan frozen, open for writing.
+    """Return the study of a sweep in ``folder``, its plan frozen, open for writing.
 
     Runs of an earlier plan that belong to this one too are taken over under their new names.
 
     Args:
         folder: The study's folder.
         sweep: The sweep.
-        tell: Is told what a user should know before anything runs.
+        tell: Called with what a user should know before anything runs.
 
     Raises:
         StoreError: The folder holds another study; or it cannot be written.
@@ -73,7 +73,7 @@ def open_sweep(folder: Path, sweep: Sweep, tell: Callable[[str], object] = str) 
 
 
 def _other_study(store: Store, last: SweepPlan | None, sweep: Sweep) -> str:
-    """What else the folder holds; "" where it is this sweep's."""
+    """Return what else the folder holds; "" where it is this sweep's."""
     if last is None:
         has_runs = any(True for _ in store.rows("SELECT 1 FROM runs LIMIT 1"))
         return "runs of another study" if has_runs else ""
@@ -89,7 +89,7 @@ def _other_study(store: Store, last: SweepPlan | None, sweep: Sweep) -> str:
 
 
 def _read_otherwise(store: Store, last: SweepPlan, sweep: Sweep) -> str:
-    """The files that evaluators read and that are not what they were when runs were scored."""
+    """Return the files that evaluators read and that are not what they were when runs were scored."""
     if not any(True for _ in store.rows("SELECT 1 FROM evaluations LIMIT 1")):
         return ""
     before, now = last.normal["read"], sweep.read
@@ -113,7 +113,7 @@ def _renamings(store: Store, sweep: Sweep) -> Iterator[Renaming]:
 
 
 def _freeze(store: Store, last: SweepPlan | None, plan: JSON) -> None:
-    """Keeps the plan, unless it is the last one kept; one that comes back is kept once more."""
+    """Keep the plan, unless it is the last one kept; one that comes back is kept once more."""
     if last is not None and last.normal == plan:
         return
     key = digest(canonical(plan))

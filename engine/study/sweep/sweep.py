@@ -100,7 +100,7 @@ class Sweep:
         return digest(canonical(["sweep", self.name, bases, self.seed, self.share_prefix]))
 
     def plan(self) -> dict[str, JSON]:
-        """The frozen plan: what is declared before the first run, as plain data."""
+        """Return the frozen plan: what is declared before the first run, as plain data."""
         names = differing(self.factors, self.points)
         return {
             "kind": "sweep",
@@ -151,7 +151,7 @@ class Sweep:
         return contrasts[0][1] if contrasts else next(iter(self.bases))
 
     def _factor(self, at: int) -> dict[str, JSON]:
-        """A factor with every level that a point has, in written order; drawn ones by size."""
+        """Return a factor with every level that a point has, in written order; drawn ones by size."""
         factor = self.factors[at]
         met = {point[at].label: point[at] for point in self.points}
         levels = [level for level in factor.levels if level.label in met]
@@ -167,7 +167,7 @@ class Sweep:
 
 
 def differing(factors: Sequence[Factor], points: Sequence[Point]) -> list[str]:
-    """The factors with more than one level; all, where there is no such factor."""
+    """Return the factors with more than one level; all, where there is no such factor."""
     names = [
         factor.name
         for at, factor in enumerate(factors)
@@ -179,12 +179,12 @@ def differing(factors: Sequence[Factor], points: Sequence[Point]) -> list[str]:
 def point_name(
     factors: Sequence[Factor], point: Point, *, names: Sequence[str], arm: str = ""
 ) -> str:
-    """What a variant is called: ``cap=2 persona=cautious``.
+    """Return what a variant is called: ``cap=2 persona=cautious``.
 
     Args:
         factors: The factors.
         point: A level of each.
-        names: The factors that are told.
+        names: The factors that are reported.
         arm: The experiment's arm, which stands first.
     """
     parts = [f"arm={arm}"] if arm else []

@@ -1,4 +1,4 @@
-"""From points to teams: each variant compiled, equal ones kept once, faults told where written."""
+"""From points to teams: each variant compiled, equal ones kept once, errors reported where written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Set: TypeAlias = dict[str, Level]
 """Place -> the level that is put there."""
 
 _ENOUGH = 100
-"""So many faults of variants are told; then no other variant is looked at."""
+"""So many errors of variants are reported; then no other variant is looked at."""
 
 
 class VariantCompiler:
@@ -43,14 +43,14 @@ class VariantCompiler:
     ) -> None:
         self.bases, self.factors, self.marks, self.options = bases, factors, marks, options
         self.issues: list[SpecIssue] = []
-        self._told: set[tuple[str, int, int, str]] = set()
+        self._reported: set[tuple[str, int, int, str]] = set()
         self._places = {
             arm: {factor.name: places(factor.path, team.topology.normal) for factor in factors}
             for arm, team in bases.teams.items()
         }
 
     def cells(self, points: Sequence[Point]) -> list[Cell]:
-        """The teams of all points, each once, in the order of the points; see ``faults``."""
+        """Return the teams of all points, each once, in the order of the points; see ``errors``."""
         found: dict[tuple[str, str], Cell] = {}
         varying = differing(self.factors, points)
         names = {
@@ -85,14 +85,14 @@ class VariantCompiler:
         values = {place: level.value for place, level in levels.items()}
         checked = self.options.check(self.bases.files[arm], {**self.bases.overrides[arm], **values})
         for issue in self._moved(checked.issues, levels, name):
-            names = (issue.file, issue.line, issue.column, issue.problem.wrong)
-            if names not in self._told:
-                self._told.add(names)
+            place = (issue.file, issue.line, issue.column, issue.problem.wrong)
+            if place not in self._reported:
+                self._reported.add(place)
                 self.issues.append(issue)
         return checked.team
 
     def _moved(self, issues: Sequence[SpecIssue], levels: Set, name: str) -> Iterator[SpecIssue]:
-        """Faults of a variant; those of a value are told where the sweep has it."""
+        """Errors of a variant; those of a value are reported where the sweep has it."""
         for issue in issues:
             place = issue.file.removeprefix("--set ")
             if place == issue.file or place not in levels:
@@ -104,7 +104,7 @@ class VariantCompiler:
             yield SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
 
     def _of_variant(self, issue: SpecIssue, name: str) -> SpecIssue:
-        """A fault that the base alone does not have."""
+        """Return an error that the base alone does not have."""
         wrong = f"{issue.problem.wrong} (in the variant {name})"
         problem: Problem = replace(issue.problem, wrong=wrong)
         return replace(issue, problem=problem)

@@ -34,7 +34,7 @@ def check(
     models: Models = None,
     trust: Trust = False,
 ) -> None:
-    """Tells every fault of a spec: where, what is wrong, what was expected, how to mend it."""
+    """Tell every error of a spec: where, what is wrong, what was expected, how to mend it."""
     code = 0
     for path in files_:
         kind = kind_of(path)
@@ -50,7 +50,7 @@ def check(
 
 
 def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool) -> int:
-    """Tells the faults of a team, or that it is sound; the exit code."""
+    """Tell the errors of a team, or that it is sound; the exit code."""
     checked = check_file(path, overrides=overrides, models=models, trust=trust)
     issues = list(checked.issues)
     if checked.team is not None:
@@ -67,7 +67,7 @@ def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None, 
 def _check_experiment(
     path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
 ) -> int:
-    """Tells the faults of an experiment, or that its arms differ as declared; the exit code."""
+    """Tell the errors of an experiment, or that its arms differ as declared; the exit code."""
     issues = check_experiment(path, models=models, overrides=overrides, trust=trust)
     for issue in issues:
         typer.echo(visible(str(issue)))
@@ -92,7 +92,7 @@ def _check_experiment(
 def _check_sweep(
     path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
 ) -> int:
-    """Tells the faults of a sweep, or that every variant is sound; the exit code."""
+    """Tell the errors of a sweep, or that every variant is sound; the exit code."""
     issues = check_sweep(path, models=models, overrides=overrides, trust=trust)
     for issue in issues:
         typer.echo(visible(str(issue)))

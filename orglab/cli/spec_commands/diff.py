@@ -29,7 +29,7 @@ __all__ = ["GATE", "diff"]
 
 
 _SHORT = 120
-"""Longer texts are told by the words that changed."""
+"""Longer texts are reported by the words that changed."""
 _LONG = 300
 GATE = 3
 """Exit code: a gate said no."""
@@ -62,7 +62,7 @@ def diff(
         bool, typer.Option("--full", help="At the terminal: prompts whole, long values too.")
     ] = False,
 ) -> None:
-    """Shows every difference of two teams; with --treatment it refuses any other."""
+    """Show every difference of two teams; with --treatment it refuses any other."""
     overrides = overrides_of(sets or [])
     teams = [
         load_team(path, overrides=overrides, models=models, trust=trust) for path in (left, right)
@@ -84,7 +84,7 @@ def diff(
 
 
 def _unit(teams: Sequence[Team], inputs: Sequence[str], units: Path | None) -> Unit:
-    """A unit with the inputs of both teams."""
+    """Return a unit with the inputs of both teams."""
     declared = {name: each for team in teams for name, each in team.topology.inputs.items()}
     both = replace(teams[0], topology=replace(teams[0].topology, inputs=declared))
     return units_of(both, inputs=inputs, units=units)[0]
@@ -134,7 +134,7 @@ def _line(each: Difference, style: str = "") -> Text:
 
 
 def _changed_prompts(console: Console, found: Comparison) -> None:
-    """The changed lines of prompts side by side; those that change alike, once."""
+    """The changed lines of prompts concurrently; those that change alike, once."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for pair in found.prompts:
         if pair.left and pair.right:
@@ -202,7 +202,7 @@ def _marked(left: str, right: str, without: str = "") -> Text:
 
 
 def _signed(kind: str, text: str) -> str:
-    """Changes can be told without colours too."""
+    """Changes can be reported without colours too."""
     if kind == "left":
         return f"[-{text}-]"
     return f"{{+{text}+}}" if kind == "right" else text

@@ -20,7 +20,7 @@ _SIGNS = "\\|`*_[]!~$@"
 
 
 def markdown_of(found: Comparison) -> str:
-    """The comparison: a table, the prompts that differ, both graphs."""
+    """Return the comparison: a table, the prompts that differ, both graphs."""
     return "\n".join(_lines(found)) + "\n"
 
 

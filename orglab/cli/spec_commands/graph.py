@@ -22,5 +22,5 @@ def graph(
     sets: Sets = None,
     trust: Trust = False,
 ) -> None:
-    """Draws a team: forward links solid, authority dashed with its cap."""
+    """Draw a team: forward links solid, authority dashed with its cap."""
     typer.echo(draw(load_team(file, overrides=overrides_of(sets or []), trust=trust), format_))

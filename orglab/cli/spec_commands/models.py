@@ -48,7 +48,7 @@ def models(
     trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Shows installed providers, and of a file's models: where, key, limits, price.
+    """Show installed providers, and of a file's models: where, key, limits, price.
 
     A key is never shown, only whether the variable that holds it is set.
     """
@@ -80,7 +80,7 @@ def _providers() -> list[dict[str, str]]:
 
 
 def _issue(name: str) -> str:
-    """Why a provider cannot be used, "" where it can."""
+    """Return why a provider cannot be used, "" where it can."""
     try:
         load_plugin("orglab.providers", name)
     except (ImportError, AttributeError) as error:

@@ -14,7 +14,7 @@ __all__ = ["new"]
 def new(
     name: Annotated[str, typer.Argument(help="The new team's name; NAME.yaml is written.")],
 ) -> None:
-    """Writes a first spec to edit: a writer and an editor who may send the draft back."""
+    """Write a first spec to edit: a writer and an editor who may send the draft back."""
     path = Path(name if name.endswith(".yaml") else f"{name}.yaml")
     if not path.stem[:1].isalnum():
         raise typer.BadParameter(f"{name!r} is no name: begin it with a letter or a digit")

@@ -26,7 +26,7 @@ def render(
     models: Models = None,
     trust: Trust = False,
 ) -> None:
-    """Shows every prompt of a team for a unit, with its tokens; no model is called."""
+    """Show every prompt of a team for a unit, with its tokens; no model is called."""
     team = load_team(file, overrides=overrides_of(sets or []), models=models, trust=trust)
     unit = units_of(team, inputs=inputs or [], units=units)[0]
     console = Console()

@@ -15,5 +15,5 @@ __all__ = ["schema"]
 def schema(
     kind: Annotated[str, typer.Argument(help="topology, experiment or sweep.")] = "topology",
 ) -> None:
-    """Prints the JSON Schema of a kind of spec, for editors."""
+    """Print the JSON Schema of a kind of spec, for editors."""
     typer.echo(json.dumps(spec_schema(kind), indent=2, ensure_ascii=False))

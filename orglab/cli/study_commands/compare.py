@@ -19,5 +19,5 @@ def compare(
         bool, typer.Option("--all", help="Every figure, not the main ones alone.")
     ] = False,
 ) -> None:
-    """Prints the figures of several studies side by side; it tests nothing."""
+    """Print the figures of several studies side by side; it tests nothing."""
     Console().print(summary(folders, everything=everything))

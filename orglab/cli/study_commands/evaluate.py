@@ -42,7 +42,7 @@ def evaluate(
     cache: Cache = True,
     trust: Trust = False,
 ) -> None:
-    """Scores stored runs, without running them again; judges' replies are kept like all others."""
+    """Score stored runs, without running them again; judges' replies are kept like all others."""
     Reader(folder).close()  # says so where there is no study, and makes none
     console = Console()
     store = Store(folder)
@@ -68,14 +68,14 @@ def evaluate(
 def _budget(
     limit: float | None, store: Store, uses: Sequence[EvaluatorUse], sample: Unit, folder: Path
 ) -> Budget | None:
-    """The study's money, of which its runs have spent a part."""
+    """Return the study's money, of which its runs have spent a part."""
     if limit is not None and (judges := unbounded_uses(uses, sample, folder.resolve())):
         raise ValueError(unbounded_words(judges))
     return budget_of(limit, store)
 
 
 def _sample(store: Store) -> Unit:
-    """A unit of the study, to try evaluators on."""
+    """Return a unit of the study, to try evaluators on."""
     for row in store.runs():
         inputs, extra = store.inputs(row.run)
         return Unit(id=row.unit, inputs=inputs, extra=extra)

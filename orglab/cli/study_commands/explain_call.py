@@ -23,7 +23,7 @@ def explain(
     run: Annotated[str, typer.Argument(help="A run: the first characters of its id.")],
     position: Annotated[str, typer.Argument(help="A call's position, such as 3.turn.0.0.")],
 ) -> None:
-    """Shows which part of a call differs from the nearest stored call: why it was made."""
+    """Show which part of a call differs from the nearest stored call: why it was made."""
     console = Console()
     with Reader(folder) as reader:
         found = explain_call(reader, run, position)

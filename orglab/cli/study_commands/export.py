@@ -21,7 +21,7 @@ def export(
         Path | None, typer.Option(help="Folder for the files.", show_default="DIR/export")
     ] = None,
 ) -> None:
-    """Writes a study's tables: one file each for runs, outputs, verdicts, calls, scores and more."""
+    """Write a study's tables: one file each for runs, outputs, verdicts, calls, scores and more."""
     target = out or folder / "export"
     if out is None and target.is_symlink():
         raise typer.BadParameter(f"{target} is a link: name the folder to write to with --out")

@@ -37,7 +37,7 @@ __all__ = ["plan"]
 
 UNKNOWN = "unknown"
 MOST_ARMS = 40
-"""Arms or variants that are told one by one."""
+"""Arms or variants that are reported one by one."""
 MADE_UP = "No unit is named (--input, --units): this is one run of a unit that was made up."
 
 
@@ -54,7 +54,7 @@ def plan(
     trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Tells what a run may use and cost before it is begun: runs, turns, calls, tokens, dollars.
+    """Tell what a run may use and cost before it is begun: runs, turns, calls, tokens, dollars.
 
     It takes what `orglab run` takes. No model is called and nothing is written.
     """
@@ -227,12 +227,12 @@ def _notes(found: Plan) -> Iterator[str]:
     if any(arm.estimate for arm in found.arms):
         yield "Means of earlier runs of the same team, at today's prices; ±: standard error."
     if any(arm.begun for arm in found.arms):
-        yield "Runs that were begun count whole, although their durable replies are not asked again."
+        yield "Runs that were begun count in full, although their durable replies are not requested again."
     for study in found.studies:
         yield from _study_notes(study)
     reasons = {arm.upper_bounds.issue: arm.name for arm in found.arms if arm.upper_bounds.issue}
     for reason, name in reasons.items():
-        yield visible(f"Not all can be foretold ({name}): {reason}")
+        yield visible(f"Some bounds are unknown ({name}): {reason}")
 
 
 def _study_notes(study: StudyPlan) -> Iterator[str]:
@@ -251,7 +251,7 @@ def _study_notes(study: StudyPlan) -> Iterator[str]:
     if study.shares is not None:
         full, made = study.shares
         yield (
-            f"Arms share calls: of {amount(full, 'call')} of one imagined run of each arm, {made:,} "
+            f"Arms share calls: of {amount(full, 'call')} of one dry run of each arm, {made:,} "
             "are made. Bounds are in full, as if nothing were shared; means of dollars as paid."
         )
 

@@ -43,7 +43,7 @@ def power_of(
     ] = None,
     trust: Trust = False,
 ) -> None:
-    """Shows the pairs needed by effect size, and the power of this experiment's units.
+    """Show the pairs needed by effect size, and the power of this experiment's units.
 
     With --simulate the experiment is run on its simulated models, whose effect was planted by their
     profiles, and the primary tests that reject are counted. No model that is billed is ever asked.

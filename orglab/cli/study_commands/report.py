@@ -23,12 +23,12 @@ def report(
         bool, typer.Option(help="Write the transcripts too, one page a unit.")
     ] = True,
 ) -> None:
-    """Analyses an experiment or a sweep and writes report.html, report.md, report.json and transcripts."""
+    """Analyse an experiment or a sweep and writes report.html, report.md, report.json and transcripts."""
     tell_report(folder, out, transcripts=transcripts)
 
 
 def tell_report(folder: Path, out: Path | None = None, *, transcripts: bool = True) -> None:
-    """Writes the report, and prints its answer and where it lies.
+    """Write the report, and print its answer and where it lies.
 
     Raises:
         StoreError: There is no study, or it is no experiment and no sweep.

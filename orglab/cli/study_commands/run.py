@@ -51,7 +51,7 @@ __all__ = ["run"]
 NOT_ALL_DONE = 1
 """Exit code: some runs failed or were stopped."""
 REASONS = 3
-"""So many reasons of failed and stopped runs are told at the end."""
+"""So many reasons of failed and stopped runs are reported at the end."""
 Fresh = Annotated[
     bool, typer.Option("--fresh", help="Begin anew, in a new folder beside the old one.")
 ]
@@ -79,7 +79,7 @@ def run(
     on: On = None,
     trust: Trust = False,
 ) -> None:
-    """Runs a team, an experiment or a sweep; the same command again goes on where it stopped.
+    """Run a team, an experiment or a sweep; the same command again resumes where it stopped.
 
     Two teams and --units are an experiment without a third file: the treatment is what differs.
     """
@@ -157,22 +157,22 @@ def _any_ended(folder: Path) -> bool:
 
 
 def _unreal(batch: Batch) -> str:
-    """What the dollars are where models are simulated; judges are those of the first arm."""
+    """Return what the dollars are where models are simulated; judges are those of the first arm."""
     teams = batch.teams
     models = [model for team in teams for model in team.topology.models.values()]
-    with suppress(EvaluationError, ValueError):  # told where they are asked
+    with suppress(EvaluationError, ValueError):  # reported where they are asked
         models += judge_models(teams[0])
     return unreal_dollars(models)
 
 
 def _reasons(folder: Path) -> list[str]:
-    """Why runs of the study failed or were stopped, the commonest reasons first."""
+    """Return why runs of the study failed or were stopped, the commonest reasons first."""
     with Reader(folder) as reader:
         rows = [row for status in ("failed", "stopped") for row in reader.runs(status=status)]
     reasons = Counter((row.status, row.reason) for row in rows)
-    told = reasons.most_common(REASONS)
-    lines = [f"  {often} {status}: {visible(words)}" for (status, words), often in told]
-    rest = reasons.total() - sum(often for _, often in told)
+    commonest = reasons.most_common(REASONS)
+    lines = [f"  {often} {status}: {visible(words)}" for (status, words), often in commonest]
+    rest = reasons.total() - sum(often for _, often in commonest)
     return lines + ([f"  {rest} for other reasons"] if rest else [])
 
 
@@ -183,16 +183,14 @@ def _remarks(tally: BatchTally, others: int, *, in_figures: bool) -> list[str]:
             f"{tally.kept} of {amount(tally.planned, 'run')} {'was' if tally.kept == 1 else 'were'} done before and cost nothing now."
         )
     if tally.resumed:
-        lines.append(f"Gone on from the last durable reply: {amount(tally.resumed, 'run')}.")
+        lines.append(f"Resumed {amount(tally.resumed, 'run')}.")
     if tally.reused:
         worth = f", {dollars(tally.reused_usd)}" if tally.reused_usd else ""
         words = "Taken from other studies, which had asked the same (--no-cache asks again): "
         lines.append(f"{words}{amount(tally.reused, 'call')}{worth}.")
     lines += [visible(words) for words in tally.warnings]
     if tally.asked_again:
-        lines.append(
-            f"Cut off by an earlier end and asked again: {amount(tally.asked_again, 'call')}."
-        )
+        lines.append(f"Retried {amount(tally.asked_again, 'call')} interrupted by an earlier end.")
     if others > 0:
         words = "Also in the figures, of other units, replicates or seeds than this command's: "
         if not in_figures:

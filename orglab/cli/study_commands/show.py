@@ -25,7 +25,7 @@ def show(
     ] = False,
     pager: Annotated[bool, typer.Option("--pager", help="Read it in a pager.")] = False,
 ) -> None:
-    """Shows the runs of a study, or the transcript of one."""
+    """Show the runs of a study, or the transcript of one."""
     console = Console()
     with Reader(folder) as reader:
         if run is None:

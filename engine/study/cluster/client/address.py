@@ -35,7 +35,7 @@ class ClusterAddress:
 
 
 def address_of(text: str) -> ClusterAddress:
-    """Reads what was typed.
+    """Read what was typed.
 
     Raises:
         ClusterError: It is no address of a cluster.
@@ -53,7 +53,7 @@ def address_of(text: str) -> ClusterAddress:
 
 @asynccontextmanager
 async def connected(address: ClusterAddress) -> AsyncIterator[Client]:
-    """A client of the cluster; worker processes of this machine are started, and ended again.
+    """Return a client of the cluster; worker processes of this machine are started, and ended again.
 
     Raises:
         ClusterError: Dask is not installed, or the scheduler cannot be reached.

@@ -33,7 +33,7 @@ class Bundle:
         self._known: dict[Path, str] = {}
 
     def add(self, path: Path, expected: str | None = None) -> str:
-        """The SHA-256 of a file, which is served from now on.
+        """Return the SHA-256 of a file, which is served from now on.
 
         Args:
             path: The file.
@@ -54,7 +54,7 @@ class Bundle:
         return found
 
     def chunk(self, name: str, at: int) -> bytes:
-        """A part of a file, from ``at``; less than ``CHUNK`` bytes are its end.
+        """Return a part of a file, from ``at``; less than ``CHUNK`` bytes are its end.
 
         Raises:
             ClusterError: It cannot be read any more.
@@ -125,7 +125,7 @@ class BundledArm:
 def _rendered(settings: JSON, unit: Unit) -> JSON:
     try:
         return rendered_settings(settings, unit.inputs)
-    except Exception:  # noqa: BLE001 - a template's issue is the run's, where it is told
+    except Exception:  # noqa: BLE001 - a template's issue is the run's, where it is reported
         return None
 
 
@@ -190,7 +190,7 @@ def _programs(normal: Mapping[str, JSON]) -> Iterator[str]:
 
 
 def unit_form(unit: Unit, bundle: Bundle) -> dict[str, JSON]:
-    """A unit as it travels."""
+    """Return a unit as it travels."""
     return {
         "id": unit.id,
         "inputs": dict(unit.inputs),

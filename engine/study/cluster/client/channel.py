@@ -58,7 +58,7 @@ class DaskChannel:
         self._patience = patience
 
     async def say(self, *parts: JSON) -> JSON | None:
-        """Says something; None where the worker does not know this client (any more).
+        """Say something; None where the worker does not know this client (any more).
 
         Raises:
             RunLost: The worker cannot be reached any more.

@@ -1,4 +1,4 @@
-"""A run that the client has handed out, or is about to."""
+"""A run that the client has dispatched, or is about to."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class DispatchedRun:
     """A run under way at a worker.
 
     Attributes:
-        number: Under which it was handed out: each time another one.
+        number: Under which it was dispatched: each time another one.
         planned: The run.
         journal: What is durable of it.
         gate: Lets its calls begin, and pays for them.
         form: The run as it travels.
         ended: How it ended; or why it did not.
-        fault: What went wrong at the client while the run was played.
+        error: What went wrong at the client while the run was played.
     """
 
     number: int

@@ -27,11 +27,11 @@ class LimitBroker:
         self._rates: dict[str, RateLimits] = {}
 
     def slots(self, model: str, most: int) -> asyncio.Semaphore:
-        """The calls that a model takes at once."""
+        """Return the calls that a model takes at once."""
         return self._slots.setdefault(model, asyncio.Semaphore(most))
 
     def rates(self, model: str, per_minute: Sequence[float | None]) -> RateLimits:
-        """Requests and tokens per minute of a model."""
+        """Return the requests and tokens per minute of a model."""
         if model not in self._rates:
             requests, tokens = per_minute
             self._rates[model] = RateLimits(requests=requests, tokens=tokens)
@@ -58,24 +58,24 @@ class WorkerHolding:
         self._last = 0
 
     async def slot(self, model: str, most: int) -> None:
-        """Waits for a slot of a model."""
+        """Wait for a slot of a model."""
         self._most[model] = most
         await self._limits.slots(model, most).acquire()
         self._slots[model] += 1
 
     def free(self, model: str) -> None:
-        """Frees a slot."""
+        """Free a slot."""
         if self._slots[model]:
             self._slots[model] -= 1
             self._limits.slots(model, self._most[model]).release()
 
     async def reserve(self, model: str, per_minute: Sequence[float | None], tokens: int) -> None:
-        """Waits until a request of so many tokens may be sent."""
+        """Wait until a request of so many tokens may be sent."""
         self._rates[model] = self._limits.rates(model, per_minute)
         await self._rates[model].reserve_tokens(tokens)
 
     def settle(self, model: str, tokens: int, sent: bool, used: int | None) -> None:
-        """Gives back what a request did not use; of a worker that is gone, all counts as used."""
+        """Give back what a request did not use; of a worker that is gone, all counts as used."""
         if model in self._rates:
             self._rates[model].settle(Reservation(tokens), sent=sent, used=used)
 
@@ -88,18 +88,18 @@ class WorkerHolding:
         return self._last
 
     def leave(self, account: str, number: int, outcome: CallOutcome) -> None:  # noqa: ARG002 - as it travels
-        """Frees a place."""
+        """Free a place."""
         place = self._tickets.pop(number, None)
         if place is not None:
             queue, sent = place
             queue.leave(sent, outcome)
 
     def pause(self, account: str, seconds: float) -> None:
-        """Lets no call of the account begin for a while."""
+        """Let no call of the account begin for a while."""
         self._limits.queue(account).pause(seconds)
 
     def close(self) -> None:
-        """Gives back what calls under way hold: the worker is gone."""
+        """Give back what calls under way hold: the worker is gone."""
         for queue, sent in self._tickets.values():
             queue.leave(sent, "nothing")
         self._tickets.clear()

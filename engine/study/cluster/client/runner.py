@@ -1,4 +1,4 @@
-"""A batch on a cluster: as in one process, but for who plays the runs."""
+"""A batch on a cluster: as in one process, but for who executes the runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def run_on_cluster(
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
 ) -> BatchTally:
-    """Runs what of a batch is not done yet, on the workers of a Dask cluster.
+    """Run what of a batch is not done yet, on the workers of a Dask cluster.
 
     Args:
         batch: What is to be run; its models are those of the specs.
@@ -131,7 +131,7 @@ class _ClusterRun(BatchRun):
     async def _run_as_workers_come(
         self, waiting: Iterator[PlannedRun], pool: WorkerPool, grown: asyncio.Event
     ) -> None:
-        """Works on as many runs at once as the workers have room for, as they come and go."""
+        """Work on as many runs at once as the workers have room for, as they come and go."""
         growing = asyncio.create_task(grown.wait())
         stopping = asyncio.create_task(self.stop.wait())
         self._start_more(waiting, pool)

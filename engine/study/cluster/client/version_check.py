@@ -36,7 +36,7 @@ def _used(topology: Topology) -> Iterator[tuple[str, str]]:
 def differences(
     here: Mapping[str, JSON], there: Mapping[str, JSON], used: Iterable[tuple[str, str]]
 ) -> Sequence[str]:
-    """What a worker has otherwise than the client, in words; empty where all is the same.
+    """Return what a worker has otherwise than the client, as text; empty where all is the same.
 
     Args:
         here: ``versions()`` of the client.

@@ -33,7 +33,7 @@ class Channel(Protocol):
     """The way to one worker."""
 
     async def say(self, *parts: JSON) -> JSON | None:
-        """Says something; None where the worker does not know this client (any more).
+        """Say something; None where the worker does not know this client (any more).
 
         Raises:
             RunLost: The worker cannot be reached any more.
@@ -64,7 +64,7 @@ class WorkerConnection:
         address: Its address.
         channel: The way to it.
         services: What it asks for.
-        room: Runs that it plays side by side.
+        room: Runs that it plays concurrently.
 
     Attributes:
         runs: The runs that it has.
@@ -117,7 +117,7 @@ class WorkerConnection:
     # --- to and fro ---------------------------------------------------------------------------
 
     async def serve(self, gone: Callable[[], None]) -> None:
-        """Hears and answers the worker until it is gone; ``gone`` is called before it is forgotten.
+        """Hear and answer the worker until it is gone; ``gone`` is called before it is forgotten.
 
         Raises:
             ClusterError: The scheduler is gone.
@@ -177,7 +177,7 @@ class WorkerConnection:
         *,
         keeps: bool = False,
     ) -> None:
-        """Answers when ``work`` is done; keeping is never broken off."""
+        """Answer when ``work`` is done; keeping is never broken off."""
         tasks = self._keeping if keeps else self._waiting
         task = asyncio.create_task(self._done(number, work, dispatched))
         tasks.add(task)
@@ -269,7 +269,7 @@ class WorkerConnection:
 
     async def _claimed(self, identity: str, request: JSON, *, keeps: bool) -> JSON:
         sharing = self._services.sharing
-        assert sharing is not None, "a worker claims only where it was told that calls are shared"
+        assert sharing is not None, "a worker claims only where calls are shared"
         body = await sharing.claim(identity, lambda: request, keeps=keeps)
         if body is None:
             self._claims[identity] = keeps
@@ -315,7 +315,7 @@ class WorkerConnection:
             dispatched.fail(RunLost(f"the worker {self.address} is gone"))
 
     async def close(self) -> None:
-        """Tells the worker that the study has ended here."""
+        """Tell the worker that the study has ended here."""
         with suppress(RunLost):
             await self._channel.say("close")
 

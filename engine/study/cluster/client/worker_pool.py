@@ -42,17 +42,17 @@ WORKERLESS_SECONDS: Final = (120.0, 900.0)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StudyContext:
-    """What a crew works on.
+    """What a worker pool works on.
 
     Attributes:
-        name: Tells it from other studies on the cluster; the same when it is gone on with.
+        name: Tells it from other studies on the cluster; the same when it is resumed.
         attempt: Tells this client's tasks from those of earlier clients of the study.
         seed: The root seed.
         services: What workers ask for.
         used: Plugins that workers need, by group.
-        room: Runs that a worker plays side by side.
+        room: Runs that a worker plays concurrently.
         same_machine: Workers are processes that this one started, at the same terminal.
-        stopping: Whether no other run is to be handed out.
+        stopping: Whether no other run is to be dispatched.
     """
 
     name: str
@@ -82,7 +82,7 @@ class WorkerPool:
         changed: Called when a worker has come or gone.
 
     Attributes:
-        fault: Why it cannot go on, or None.
+        error: Why it cannot go on, or None.
         lost: Workers that went while they had runs.
     """
 
@@ -110,14 +110,14 @@ class WorkerPool:
         self._versions = versions()
 
     async def __aenter__(self) -> Self:
-        """Greets the workers that are there."""
+        """Greet the workers that are there."""
         await self._look()
         self._start(self._watch())
         self._start(self._dispatch_waiting())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Lets all go: what they have of the study is removed."""
+        """Let all go: what they have of the study is removed."""
         there = [
             member.connection for member in self._members.values() if not member.connection.gone
         ]
@@ -146,7 +146,7 @@ class WorkerPool:
             self._break(issue)
 
     def _break(self, issue: BaseException) -> None:
-        """Nothing goes on: whoever waits is told why."""
+        """Nothing goes on: whoever waits gets the reason."""
         if not isinstance(issue, ClusterError):
             issue = ClusterError(
                 f"the client of the cluster broke: {type(issue).__name__}: {issue}"
@@ -158,7 +158,7 @@ class WorkerPool:
                 dispatched.fail(self.issue)
 
     def stop(self) -> None:
-        """Lets no waiting run begin."""
+        """Let no waiting run begin."""
         self._fail_queue(Interrupted("stopped"))
 
     def _fail_queue(self, why: BaseException) -> None:
@@ -167,11 +167,11 @@ class WorkerPool:
 
     @property
     def room(self) -> int:
-        """How many runs all workers play side by side."""
+        """How many runs all workers play concurrently."""
         return sum(member.connection.room for member in self._members.values())
 
     def __len__(self) -> int:
-        """How many workers there are."""
+        """Return how many workers there are."""
         return len(self._members)
 
     # --- workers ------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class WorkerPool:
             await self._look()
 
     async def _look(self) -> None:
-        """Greets workers that are new, and forgets those that are gone."""
+        """Greet workers that are new, and forget those that are gone."""
         there = await listed(self._client)
         for address, member in list(self._members.items()):
             if member.serving.done():
@@ -245,7 +245,7 @@ class WorkerPool:
     # --- runs -----------------------------------------------------------------------------------
 
     async def dispatch(self, dispatched: DispatchedRun) -> None:
-        """Gives a run to a worker that has room for it, and waits until it has ended.
+        """Give a run to a worker that has room for it, and wait until it has ended.
 
         Raises:
             RunLost: Its worker is gone.
@@ -269,7 +269,7 @@ class WorkerPool:
                 self._submit(member, [self._queue.popleft() for _ in range(share)])
 
     def _shares(self) -> Sequence[tuple[_Member, int]]:
-        """How many of the waiting runs each worker gets: those with most room first."""
+        """Return how many of the waiting runs each worker gets: those with most room first."""
         members = [each for each in self._members.values() if each.connection.free > 0]
         free = {id(each): each.connection.free for each in members}
         shares = {id(each): 0 for each in members}
@@ -280,7 +280,7 @@ class WorkerPool:
         return [(each, shares[id(each)]) for each in members if shares[id(each)]]
 
     def _submit(self, member: _Member, shard: Sequence[DispatchedRun]) -> None:
-        """Makes a Dask task of runs; its key is who they are, and which attempt this is."""
+        """Make a Dask task of runs; its key is who they are, and which attempt this is."""
         from orglab.engine.study.cluster.worker.dask_task import execute_shard
 
         self._shards += 1
@@ -303,7 +303,7 @@ class WorkerPool:
         self._start(self._shard(member, key, runs))
 
     async def _shard(self, member: _Member, key: str, runs: Mapping[int, DispatchedRun]) -> None:
-        """Waits for a task; runs of it that did not end are others'."""
+        """Wait for a task; runs of it that did not end are others'."""
         future = member.shards[key]
         waiting = asyncio.create_task(_settled(future))
         await asyncio.wait([waiting, member.serving], return_when=asyncio.FIRST_COMPLETED)
@@ -319,6 +319,6 @@ class WorkerPool:
 
 
 async def _settled(future: Task) -> None:
-    """Waits until a task is done, however it ended."""
+    """Wait until a task is done, however it ended."""
     with suppress(Exception, asyncio.CancelledError):  # whatever it is, the runs tell
         await future

@@ -37,11 +37,11 @@ class BundleLoader:
         self._fetching: dict[str, asyncio.Lock] = {}
 
     def remove(self) -> None:
-        """Removes the folder."""
+        """Remove the folder."""
         shutil.rmtree(self.root, ignore_errors=True)
 
     async def file(self, name: str, called: str) -> Path:
-        """The file of SHA-256 ``name``.
+        """Return the file of SHA-256 ``name``.
 
         Args:
             name: The digest.
@@ -72,7 +72,7 @@ class BundleLoader:
         coming.rename(path)
 
     async def put(self, folder: Path, files: Mapping[str, str]) -> None:
-        """Puts files under their names into a spec's folder.
+        """Put files under their names into a spec's folder.
 
         Raises:
             ClusterError: A name leads out of what was unpacked.
@@ -83,7 +83,7 @@ class BundleLoader:
                 _link(await self.file(sha, name), place)
 
     async def team(self, form: Mapping[str, JSON], number: int) -> Team:
-        """The team that travelled as ``form``.
+        """Return the team that travelled as ``form``.
 
         Raises:
             ClusterError: It came out as another one than it was.
@@ -102,7 +102,7 @@ class BundleLoader:
         return team
 
     async def unit(self, form: Mapping[str, JSON]) -> Unit:
-        """The unit that travelled as ``form``."""
+        """Return the unit that travelled as ``form``."""
         files = {
             text: await self.file(sha, called) for text, (sha, called) in form["files"].items()
         }
@@ -116,7 +116,7 @@ class BundleLoader:
 
 
 def _ways_out(name: str) -> int:
-    """How many folders a name leads up: a catalogue of the user's may lie beside the spec."""
+    """Return how many folders a name leads up: a catalogue of the user's may lie beside the spec."""
     return Path(os.path.normpath(name)).parts.count("..")
 
 

@@ -37,7 +37,7 @@ class _Client:
 
 
 async def greet(token: str, about: str, dask_worker: Worker) -> str:
-    """Begins a session with a client; returns the versions of what is installed here.
+    """Begin a session with a client; returns the versions of what is installed here.
 
     An earlier client of the same study is over at once: what it asked for is not paid for twice.
 
@@ -69,7 +69,7 @@ def _clients(worker: Worker) -> dict[str, _Client]:
 
 def _heard(clients: Mapping[str, _Client]) -> Any:  # noqa: ANN401 - a handler of Dask
     async def heard(token: str, said: bytes) -> bytes:
-        """What a client says: ``["pull", heard, seconds]``, ``["push", answers]``, ``["close"]``."""
+        """Return what a client says: ``["pull", heard, seconds]``, ``["push", answers]``, ``["close"]``."""
         client = clients.get(token)
         if client is None or client.session.gone:
             return b"null"
@@ -91,7 +91,7 @@ async def _answer(client: _Client, said: Sequence[JSON]) -> bytes:
 
 
 async def execute_shard(token: str, key: str, runs: str) -> int:
-    """The Dask task: plays runs side by side on the worker's own event loop; how many.
+    """Execute runs concurrently on the worker's own event loop, as a Dask task; return how many.
 
     Args:
         token: The client's session.
@@ -115,7 +115,7 @@ async def execute_shard(token: str, key: str, runs: str) -> int:
 
 
 def _free_slot(worker: Worker, key: str) -> None:
-    """Lets the worker begin other tasks: a shard waits for models, it takes no processor."""
+    """Let the worker begin other tasks: a shard waits for models, it takes no processor."""
     if key in worker.state.tasks:
         secede = SecedeEvent(key=key, compute_duration=0.0, stimulus_id=f"orglab-{key}")
         worker.handle_stimulus(secede)

@@ -21,7 +21,7 @@ class RemoteJournal:
 
     Args:
         session: The client.
-        run: The number under which the client handed the run out.
+        run: The number under which the client dispatched the run.
         earlier: What is durable already, by position.
     """
 
@@ -32,25 +32,25 @@ class RemoteJournal:
         self._events: list[JSON] = []
 
     def recorded(self, position: str) -> Entry | None:
-        """The durable entry at ``position``, or None."""
+        """Return the durable entry at ``position``, or None."""
         return self._earlier.get(position)
 
     async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Has money set aside for a request that is to be made."""
+        """Reserve money for a request that is to be made."""
         await self._session.ask("money", self._run, self.events(), position, dict(what))
 
     async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Asks whether a call may be made; durable when it returns."""
+        """Ask whether a call may be made; durable when it returns."""
         await self._session.ask("begin", self._run, self.events(), position, dict(what))
 
     async def keep(self, entry: Entry) -> None:
-        """Keeps an entry; durable when it returns."""
+        """Keep an entry; durable when it returns."""
         form = entry_form(entry)
         dumps(form)  # what cannot travel is refused before the events go
         await self._session.ask("keep", self._run, self.events(), form)
 
     def emit(self, events: Sequence[Event]) -> None:
-        """Adds events to the next message.
+        """Add events to the next message.
 
         Raises:
             ValueError: A body is no strict JSON.
@@ -66,7 +66,7 @@ class RemoteJournal:
 
 
 def entry_form(entry: Entry) -> list[JSON]:
-    """An entry as it travels."""
+    """Return an entry as it travels."""
     return [entry.position, entry.kind, entry.identity, dict(entry.body)]
 
 
@@ -95,13 +95,13 @@ class RemoteSharing(SharedResponses):
     async def claim(
         self, identity: str, request: Callable[[], Mapping[str, JSON]], *, keeps: bool
     ) -> Mapping[str, JSON] | None:
-        """The reply to an identical call, or None: then the caller makes it."""
+        """Return the reply to an identical call, or None: then the caller makes it."""
         body: Mapping[str, JSON] | None = await self._session.ask(
             "claim", identity, dict(request()) if keeps else None, keeps
         )
         return body
 
     def publish(self, identity: str, body: Mapping[str, JSON] | None, *, keeps: bool) -> None:
-        """Lets who waits have the reply that was kept, which the client holds already."""
+        """Let who waits have the reply that was kept, which the client holds already."""
         if not self._session.gone:
             self._session.tell("publish", identity, body is not None, keeps)

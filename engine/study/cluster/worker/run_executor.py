@@ -1,4 +1,4 @@
-"""On a worker: runs are played as in any process, but every durable thing is the client's."""
+"""On a worker: runs are executed as in any process, but every durable thing is the client's."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RunExecutor:
         self.running: set[asyncio.Task[None]] = set()
 
     async def execute(self, form: Mapping[str, JSON]) -> None:
-        """Plays a run to its end, which the client is told.
+        """Play a run to its end, and report its end to the client.
 
         Raises:
             SessionGone: The client is gone, or the run is another worker's.
@@ -67,7 +67,7 @@ class RunExecutor:
             unit = await self._unit(form, plan)
         except SessionGone:
             raise
-        except Exception as error:  # noqa: BLE001 - told at the client
+        except Exception as error:  # noqa: BLE001 - reported at the client
             await self._session.ask("left", run, [], f"{type(error).__name__}: {error}")
             return
         gate = RunGate(journal, lambda: bool(self._session.gone))
@@ -79,7 +79,7 @@ class RunExecutor:
         except SessionGone:
             await gate.settle()
             raise
-        except Exception as error:  # noqa: BLE001 - told at the client, where it ends the study
+        except Exception as error:  # noqa: BLE001 - reported at the client, where it ends the study
             await gate.settle()
             words = f"{type(error).__name__}: {error}"
             await self._session.ask("left", run, journal.events(), words)
@@ -120,7 +120,7 @@ class RunExecutor:
         return self._arms[number]
 
     async def aclose(self) -> None:
-        """Ends what is still under way, closes models and tools, and removes the files."""
+        """End what is still under way, close models and tools, and remove the files."""
         for task in list(self.running):
             task.cancel()
         await asyncio.gather(*self.running, return_exceptions=True)
@@ -136,7 +136,7 @@ _ENDING = (
 
 
 def ending_form(ending: Ending) -> list[JSON]:
-    """An ending as it travels."""
+    """Return an ending as it travels."""
     return [getattr(ending, name) for name in _ENDING]
 
 

@@ -2,7 +2,7 @@
 
 Dask lets a client ask a worker something through the scheduler; workers cannot ask clients. So the
 client fetches what the worker has to say (``pull``) and brings the answers (``push``); what was not
-heard is said again. A client that stays away is gone: whoever waits for its word is told so, and
+heard is said again. A client that stays away is gone: whoever waits for its word gets an error, and
 since no call is made without it, nothing is spent for a client that is no more.
 """
 
@@ -56,7 +56,7 @@ class Session:
     # --- what runs say ------------------------------------------------------------------------
 
     def tell(self, kind: str, *parts: JSON) -> int:
-        """Sends a message that needs no answer, and returns its number.
+        """Send a message that needs no answer, and return its number.
 
         Raises:
             ValueError: It is no strict JSON.
@@ -71,7 +71,7 @@ class Session:
         return number
 
     async def ask(self, kind: str, *parts: JSON) -> JSON:
-        """Sends a message and waits for the answer.
+        """Send a message and waits for the answer.
 
         Raises:
             ValueError: It is no strict JSON, or the client cannot keep it.
@@ -90,7 +90,7 @@ class Session:
     # --- what the client does -----------------------------------------------------------------
 
     async def pull(self, heard: int, seconds: float) -> list[str]:
-        """What was said after the message ``heard``; waits where there is nothing yet."""
+        """Return what was said after the message ``heard``; waits where there is nothing yet."""
         self._listen()
         while self._outbox and self._outbox[0][0] <= heard:
             self._outbox.popleft()
@@ -114,7 +114,7 @@ class Session:
                 return
 
     def push(self, answers: Iterable[JSON]) -> None:
-        """Hears answers: ``[number, value]``, or ``[number, None, fault, words]``."""
+        """Hear answers: ``[number, value]``, or ``[number, None, error, words]``."""
         self._listen()
         for number, value, *issue in answers:
             waiting = self._open.get(number)
@@ -131,7 +131,7 @@ class Session:
     # --- the end ------------------------------------------------------------------------------
 
     async def watch(self) -> None:
-        """Waits until it is over: closed, or the client stayed away too long."""
+        """Wait until it is over: closed, or the client stayed away too long."""
         loop = asyncio.get_running_loop()
         while not self.gone:
             left = self._heard + self._patience - loop.time()
@@ -145,7 +145,7 @@ class Session:
                 continue
 
     def close(self, why: str) -> None:
-        """Ends it: whoever waits for an answer is told so."""
+        """End it: whoever waits for an answer gets an error."""
         if self.gone:
             return
         self.gone = why

@@ -52,7 +52,7 @@ async def test_an_answer_that_comes_twice_is_heard_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "kind"), [("stop", Interrupted), ("store", StoreError), ("gone", SessionGone)]
+    ("issue", "kind"), [("stop", Interrupted), ("store", StoreError), ("gone", SessionGone)]
 )
 async def test_a_refusal_is_raised_where_it_was_asked(issue: str, kind: type[Exception]) -> None:
     """What the client could not keep, the run does not act on."""

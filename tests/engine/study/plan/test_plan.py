@@ -283,7 +283,7 @@ def test_published_prices_are_dated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orglab.engine.study.plan.prices.bills", lambda model: True)
     monkeypatch.setattr("orglab.engine.study.plan.prices.price_of", lambda model: price)
     found = priced(Model(alias="m", provider="x"))
-    assert found.words() == "$3 in, $4 out (list 1.0, dearest of those by length of prompt)"
+    assert found.words() == "$3 in, $4 out (list 1.0, most expensive of those by length of prompt)"
     usage = TokenUsage(input=3000, output=1000)
     assert found.cost(usage, 900) == pytest.approx(5000e-6)  # four calls, the longest of 900
     assert found.cost(usage) == pytest.approx(13000e-6)
