@@ -19,7 +19,7 @@ ROOMS = sorted({path.parent for path in FILES})
 
 MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES, FEWEST_WORDS = 16, 450, 60, 8
 
-FULL_ROOMS = {"providers/simulated", "engine/tools/table", "engine/run"}
+FULL_ROOMS = {"engine/run"}
 LONG_FILES = {
     "engine/run/engine.py",
     "engine/run/turn.py",
@@ -27,31 +27,7 @@ LONG_FILES = {
     "engine/spec/validate/schema_errors.py",
     "results/display/summary.py",
 }
-SHARED_NAMES = {
-    "Step",
-    "Form",
-    "Found",
-    "Line",
-    "Sent",
-    "Part",
-    "Figure",
-    "Earlier",
-    "Spread",
-    "Criterion",
-    "Price",
-    "Piece",
-    "Column",
-    "Judging",
-    "Level",
-    "Study",
-    "Pairs",
-    "Use",
-    "Table",
-    "Measure",
-    "Evaluation",
-    "Entry",
-    "Sources",
-}
+SHARED_NAMES = {"Evaluation", "Entry", "Found", "Sources", "Figure"}
 
 
 def name_of(path: Path) -> str:

@@ -67,6 +67,7 @@ VAGUE = ("_of", "_read", "_said", "_text", "_told", "_words")
 """Names of private functions that say nothing where they are read."""
 
 EXEMPT = {
+    '"kept_calls"': "a key of report.json",
     "(CrewAI)": "a product",
     "crews within flows": "CrewAI's own term, quoted in specs/topologies",
     '"imagined_calls': "keys of orglab plan --json",
