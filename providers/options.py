@@ -33,7 +33,7 @@ def known_options(given: Mapping[str, JSON], known: Iterable[str], what: str) ->
         if name not in names:
             allowed = ", ".join(names) or "none"
             raise ValueError(
-                f"{what}: {name!r} is not known{suggestion(str(name), names)} Allowed: {allowed}"
+                f"{what}: unknown field {name!r}{suggestion(name, names) or '.'} Allowed: {allowed}"
             )
     return {name: value for name, value in kept.items() if value is not None}
 

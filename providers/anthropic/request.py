@@ -258,9 +258,9 @@ def _tools(request: Request, names: Mapping[str, str]) -> Tools:
 
 def _extra(written: JSON) -> dict[str, Any]:
     if not isinstance(written, Mapping):
-        raise BadRequest(f"extra_body must be a map, not {written!r}")
+        raise BadRequest(f"extra_body must be a mapping, not {written!r}")
     if ours := sorted(OURS & set(written)):
-        raise BadRequest(f"{ours[0]} is set by the engine and cannot stand in extra_body")
+        raise BadRequest(f"{ours[0]} is set by the engine: remove it from extra_body")
     return dict(written)
 
 

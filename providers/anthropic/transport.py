@@ -86,7 +86,7 @@ class Sender:
         except anthropic.APIConnectionError as error:
             raise sdk_error(error, account=self._account) from None
         except UnicodeEncodeError:
-            raise BadRequest("the request holds half a character (a lone surrogate)") from None
+            raise BadRequest("the request contains a lone surrogate") from None
         gathered = StreamedReply()
         async with stream:
             await self._gather(stream, gathered)
@@ -117,7 +117,7 @@ class Sender:
             if not into.whole:
                 raise _interrupted(sdk_error(error, account=self._account), into) from None
         if not into.whole:
-            words = f"{self._account.host} ended the reply before it was whole"
+            words = f"{self._account.host} ended the reply before it was complete"
             raise _interrupted(Unavailable(words), into)
 
 

@@ -348,7 +348,7 @@ def _error_text(message: ServerMessage, account: Account) -> str:
 
 def _hint(status: int) -> str:
     if status == 404:
-        return " (is the model's name right, and the base_url whole, with its /v1?)"
+        return " (is the model's name right, and the base_url complete, with its /v1?)"
     return " (the server sends elsewhere: write that address)" if 300 <= status < 400 else ""
 
 

@@ -159,7 +159,7 @@ def heading(request: Request, tools: Sequence[ToolDefinition]) -> str:
     elif request.tools:
         lines.append("No tool may be called now.")
     lines.append(
-        "/show shows all again. Ctrl-D or Ctrl-C stops the study; the same command goes on."
+        "/show shows all again. Ctrl-D or Ctrl-C stops the study; the same command resumes it."
     )
     return "\n".join(lines)
 

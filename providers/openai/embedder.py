@@ -53,7 +53,7 @@ class OpenAIEmbedder(Embedder):
             raise ValueError("an embedder of provider openai needs `model`, its exact name")
         size = given.get("dimensions")
         if size is not None and (type(size) is not int or size < 1):
-            raise ValueError(f"`dimensions` must be a whole number from 1, not {size!r}")
+            raise ValueError(f"`dimensions` must be an integer of at least 1, not {size!r}")
         base_url_of(given.get("base_url"), _OWN_URL)
         if risk := key_risk(given):
             raise ValueError(f"{risk}: embedders send keys to the vendors' own addresses alone")

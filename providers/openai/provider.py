@@ -130,7 +130,9 @@ class OpenAIProvider(Provider):
                     waiting_seconds=sent - begun,
                     notes=(*notes, *completion.notes),
                 )
-        raise Unavailable(f"{self._account.host} refuses every way of asking: {'; '.join(notes)}")
+        raise Unavailable(
+            f"{self._account.host} refuses every form of the request: {'; '.join(notes)}"
+        )
 
     async def reachable(self, model: str) -> str:
         """Ask the server for its list of models, which costs nothing."""
@@ -171,7 +173,7 @@ class OpenAIProvider(Provider):
         """Return whether the request can be sent another way, which another call may have found."""
         asked = adapted_request(request, self._capabilities)
         if request_body(asked, self._capabilities) != body:
-            notes.append("sent again as another call had found out")
+            notes.append("sent again in the form that another call had found")
             return True
         note = learn(self._capabilities, body, asked.schema, message)
         if note is not None:

@@ -128,7 +128,7 @@ def _parameters(request: Request, capabilities: ChatCapabilities) -> dict[str, J
     written = dict(request.params)
     extra = written.pop("extra_body", None) or {}
     if not isinstance(extra, Mapping):
-        raise BadRequest(f"extra_body must be a map, not {extra!r}")
+        raise BadRequest(f"extra_body must be a mapping, not {extra!r}")
     for name in (*written, *extra):
         if name in OURS:
             raise BadRequest(f"{name} is set by the engine; for the limit write max_output_tokens")
@@ -152,7 +152,7 @@ def _logprobs(written: JSON) -> dict[str, JSON]:
     if written is True or written is False:
         return {"logprobs": True} if written else {}
     if not isinstance(written, int) or written < 0:
-        raise BadRequest(f"logprobs must be true or a whole number, not {written!r}")
+        raise BadRequest(f"logprobs must be true or a non-negative integer, not {written!r}")
     return {"logprobs": True, "top_logprobs": written} if written else {"logprobs": True}
 
 

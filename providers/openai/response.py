@@ -43,19 +43,21 @@ def read_json(text: str, account: Account) -> dict[str, JSON]:
 
     Raises:
         BadRequest: It is a page: there is no such server at this address.
-        Unavailable: It is no whole JSON object.
+        Unavailable: It is incomplete JSON object.
     """
     text = account.hide(text) if account.key and account.key in text else text
     text = text.removeprefix("\ufeff")  # some gateways mark their UTF-8
     if text.lstrip()[:1] == "<":
-        raise BadRequest(f"{account.host} answered with a page: is the base_url whole, with /v1?")
+        raise BadRequest(
+            f"{account.host} answered with a page: is the base_url complete, with /v1?"
+        )
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        words = f"{account.host} sent a reply that is no whole JSON ({len(text)} characters)"
+        words = f"{account.host} sent a reply that is incomplete JSON ({len(text)} characters)"
         raise Unavailable(words, cut=True) from error
     if not isinstance(data, dict):
-        raise Unavailable(f"{account.host} sent a reply that is no JSON object", cut=True)
+        raise Unavailable(f"{account.host} sent a reply that is not a JSON object", cut=True)
     return data
 
 

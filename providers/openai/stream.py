@@ -30,7 +30,7 @@ async def join_stream(lines: AsyncIterator[str], account: Account) -> dict[str, 
             break
         reply.take(_parse_piece(data, account))
     if not reply.whole:
-        raise Unavailable(f"{account.host} broke off inside the reply", cut=True)
+        raise Unavailable(f"{account.host} closed the connection within the reply", cut=True)
     return reply.body()
 
 
@@ -39,7 +39,7 @@ def _parse_piece(data: str, account: Account) -> Mapping[str, JSON]:
     try:
         piece = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Unavailable(f"{account.host} sent a piece that is no JSON", cut=True) from error
+        raise Unavailable(f"{account.host} sent a piece that is not JSON", cut=True) from error
     return piece if isinstance(piece, dict) else {}
 
 

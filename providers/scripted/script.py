@@ -137,14 +137,14 @@ def parse_line(value: JSON, place: str) -> ScriptLine:
 def _text_field(given: Mapping[str, JSON], name: str, place: str, *, required: bool = False) -> str:
     value = given.get(name, None if required else "")
     if not isinstance(value, str) or (required and not value):
-        raise ValueError(f"{place}: `{name}` must be a text")
+        raise ValueError(f"{place}: `{name}` must be a string")
     return value
 
 
 def _whole(given: Mapping[str, JSON], name: str, place: str) -> int | None:
     value = given.get(name)
     if value is not None and (type(value) is not int or value < 1):
-        raise ValueError(f"{place}: `{name}` must be a whole number from 1")
+        raise ValueError(f"{place}: `{name}` must be an integer of at least 1")
     return value
 
 
@@ -180,7 +180,7 @@ def _usage(value: JSON, place: str) -> tuple[int, int] | None:
     given = known_options(value, {"input", "output"}, f"{place}, usage")
     tokens = (given.get("input", 0), given.get("output", 0))
     if not all(type(each) is int and each >= 0 for each in tokens):
-        raise ValueError(f"{place}: tokens must be whole numbers from 0")
+        raise ValueError(f"{place}: tokens must be integers of at least 0")
     return tokens
 
 

@@ -124,7 +124,7 @@ def test_a_vector_too_few_is_no_answer(server: Server) -> None:
     ("model", "options", "words"),
     [
         ("", {}, "needs `model`"),
-        ("m", {"dimensions": 0}, "whole number from 1, not 0"),
+        ("m", {"dimensions": 0}, "integer of at least 1, not 0"),
         ("m", {"base": "x"}, "did you mean 'base_url'"),
         ("m", {"base_url": "ftp://x"}, "base_url must be an address"),
         (

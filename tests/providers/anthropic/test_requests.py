@@ -93,7 +93,7 @@ async def test_parameters_are_named_as_the_api_names_them(wire: Any, made: Any) 
         ({"presence_penalty": 1}, "unknown parameter `presence_penalty` for provider `anthropic`"),
         ({"thinking": 1.5}, "thinking must be a word"),
         ({"extra_body": {"model": "x"}}, "model is set by the engine"),
-        ({"extra_body": 3}, "extra_body must be a map"),
+        ({"extra_body": 3}, "extra_body must be a mapping"),
     ],
 )
 async def test_wrong_parameters_are_refused_unsent(wire: Any, params: Any, words: str) -> None:
@@ -108,7 +108,7 @@ async def test_wrong_parameters_are_refused_unsent(wire: Any, params: Any, words
     [
         ({"cache": "yes"}, "cache of provider anthropic must be true or false"),
         ({"structure": "xml"}, "must be one of format, tool"),
-        ({"basé": 1}, "is not known"),
+        ({"basé": 1}, "unknown field"),
         ({}, "ANTHROPIC_API_KEY is not set"),
     ],
 )
@@ -293,7 +293,7 @@ async def test_reasoning_goes_back_with_its_tool_calls(wire: Any, made: Any) -> 
 async def test_half_a_character_is_refused_unsent(wire: Any) -> None:
     """JSON cannot carry it in UTF-8."""
     asked = wire.request(messages=(Message(role="user", content="a\ud800"),))
-    with pytest.raises(BadRequest, match="half a character"):
+    with pytest.raises(BadRequest, match="lone surrogate"):
         await wire.provider().complete(asked)
     assert wire.bodies == []
 

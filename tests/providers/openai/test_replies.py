@@ -151,7 +151,7 @@ async def test_a_server_that_counts_no_tokens_is_noted(wire: Any) -> None:
 async def test_a_reply_that_did_not_come_whole_is_cut(wire: Any, fault: str) -> None:
     """The server may have worked and billed; the error says so, and the server's count shows it."""
     wire.answer(wire.made.Reply(body=wire.made.chat("x" * 200), fault=fault))
-    with pytest.raises(Unavailable, match=r"broke off|no whole JSON") as caught:
+    with pytest.raises(Unavailable, match=r"broke off|incomplete JSON") as caught:
         await wire.provider().complete(wire.request())
     assert (caught.value.cut, caught.value.attempts) == (1, 1)
     assert (wire.server.counts.whole, wire.server.counts.lost) == (0, 1)
@@ -280,8 +280,8 @@ async def test_a_server_that_does_not_stream_is_read_all_the_same(wire: Any) -> 
 @pytest.mark.parametrize(
     ("data", "match"),
     [
-        (piece(content="O"), "broke off inside the reply"),
-        (piece(content="O") + b"data: {\n\n", "no JSON"),
+        (piece(content="O"), "closed the connection within the reply"),
+        (piece(content="O") + b"data: {\n\n", "not JSON"),
         (piece(content="O") + event(error={"code": 503, "message": "overloaded"}), "overloaded"),
     ],
 )

@@ -153,13 +153,13 @@ async def test_a_line_plants_tool_calls_faults_and_usage() -> None:
 @pytest.mark.parametrize(
     ("line", "wrong"),
     [
-        ({"reply": "x"}, "line 1: `role` must be a text"),
+        ({"reply": "x"}, "line 1: `role` must be a string"),
         ({"role": "a"}, "exactly one of `reply`, `tool_calls`, `error`"),
         ({"role": "a", "reply": "x", "error": {}}, "exactly one of"),
-        ({"role": "a", "repl": "x"}, "'repl' is not known; did you mean 'reply'\\?"),
-        ({"role": "a", "reply": "x", "visit": 0}, "`visit` must be a whole number from 1"),
+        ({"role": "a", "repl": "x"}, "unknown field 'repl'; did you mean 'reply'\\?"),
+        ({"role": "a", "reply": "x", "visit": 0}, "`visit` must be an integer of at least 1"),
         ({"role": "a", "reply": "x", "stop": "end"}, "`stop` must be one of stop, length"),
-        ({"role": "a", "reply": "x", "usage": {"input": -1}}, "whole numbers from 0"),
+        ({"role": "a", "reply": "x", "usage": {"input": -1}}, "integers of at least 0"),
         ({"role": "a", "error": {"kind": "rate limit"}}, "unknown error kind 'rate limit'; did you mean 'rate limited'"),
         ({"role": "a", "tool_calls": [{"arguments": {}}]}, "list of \\{name, arguments\\}"),
         ("text", "an object with `role` and `reply`"),
@@ -183,7 +183,7 @@ async def test_from_spec_reads_a_file(tmp_path: Path) -> None:
     ("options", "wrong"),
     [
         ({}, "needs `file:`"),
-        ({"fil": "x"}, "'fil' is not known; did you mean 'file'"),
+        ({"fil": "x"}, "unknown field 'fil'; did you mean 'file'"),
         ({"file": "nowhere.jsonl"}, "nowhere.jsonl cannot be read: No such file"),
     ],
 )

@@ -38,8 +38,8 @@ def test_a_mapping_changes_single_settings() -> None:
     [
         ("carefull", "no profile 'carefull'; did you mean 'careful'"),
         ({"base": "x"}, "there is no profile 'x'"),
-        ({"truthfull": 1}, "'truthfull' is not known; did you mean 'truthful'"),
-        ({"verdicts": {"aprove": 1}}, "'aprove' is not known; did you mean 'approve'"),
+        ({"truthfull": 1}, "unknown field 'truthfull'; did you mean 'truthful'"),
+        ({"verdicts": {"aprove": 1}}, "unknown field 'aprove'; did you mean 'approve'"),
         ({"truthful": 1.5}, r"profile.truthful must be a number from 0 to 1, not 1.5"),
         ({"truthful": True}, "profile.truthful must be a number"),
         ({"tool_calls": {"mean": -1}}, r"profile.tool_calls.mean must be a number from 0"),

@@ -329,7 +329,7 @@ async def test_from_spec() -> None:
     assert kind.from_spec("", {}).profile.name == "careful"
     assert kind.from_spec("strict", {}).profile.name == "strict"
     assert kind.from_spec("", {"profile": "lenient"}).profile.name == "lenient"
-    with pytest.raises(ValueError, match="'profil' is not known; did you mean 'profile'"):
+    with pytest.raises(ValueError, match="unknown field 'profil'; did you mean 'profile'"):
         kind.from_spec("", {"profil": "lenient"})
 
 
