@@ -1,4 +1,4 @@
-"""Tells the events of a run one after another, for the transcript."""
+"""Renders the events of a run one after another, for the transcript."""
 
 from __future__ import annotations
 
@@ -365,7 +365,7 @@ def _how_read(call: CallRecord) -> str:
     """Return how a reply was read, if that is worth noting."""
     how, problem = call.read.get("how", ""), call.read.get("problem")
     if problem and call.error:
-        return ""  # the error tells it
+        return ""  # the error says it
     if problem:
         message = one_line(str(call.read.get("message") or problem), 300)
         return f"the reply could not be used ({problem}: {message}); retried"

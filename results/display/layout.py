@@ -1,4 +1,4 @@
-"""Values laid out to be read: no braces, no quotes, one thing a line."""
+"""Layout of values: no braces, no quotes, one item a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured under one name in one arm, as text and as plain data."""
+"""Summaries of one measure in one arm, as text and as plain data."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _FOLDED = (
     ("tokens", "cost"),
     ("time",),
 )
-"""Which columns stand in one where the terminal is narrow."""
+"""Columns that share one where the terminal is narrow."""
 _FIGURES = ("turns", "loops", "tools", "tokens", "cost", "time")
 
 

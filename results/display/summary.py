@@ -275,7 +275,7 @@ def _arm_order(reader: Reader) -> list[str]:
 def _current_numbers(reader: Reader, rows: Sequence[RunRow]) -> set[int]:
     """Return the numbers of the runs of each unit as it is now.
 
-    Two runs of one unit are of different contents of it: the frozen plan tells which counts, and
+    Two runs of one unit are of different contents of it: the frozen plan says which counts, and
     where there is none the latest.
     """
     latest: dict[tuple[object, ...], int] = {}

@@ -1,6 +1,6 @@
 """A run as a person reads it: who said what to whom, and what came of it.
 
-Events tell the order; calls and tool calls stand under the turn they belong to. Whatever a model
+Events give the order; calls and tool calls are shown under their turn. Whatever a model
 wrote goes through ``plain.visible`` and is never read as markup.
 """
 

@@ -1,4 +1,4 @@
-"""What every report is made from: the plan, the tables, progress and costs of a study."""
+"""Findings that every report shares: the plan, the tables, progress and costs of a study."""
 
 from __future__ import annotations
 

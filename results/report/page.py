@@ -1,4 +1,4 @@
-"""One report, ready to be shown: banners, the answer, leads, facts, sections."""
+"""The page of a report: banners, the answer, leads, facts, sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a report: ``report.html``, ``report.md``, ``report.json``, transcripts, figures."""
+"""Writes a report: ``report.html``, ``report.md``, ``report.json``, transcripts, figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that a plan asks for."""
+"""The whole analysis that a plan asks for."""
 
 from __future__ import annotations
 

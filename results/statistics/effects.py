@@ -1,4 +1,4 @@
-"""The headline rows: one effect of one outcome, with everything that stands beside it."""
+"""The headline rows: one effect of one outcome, with its tests and sizes."""
 
 from __future__ import annotations
 

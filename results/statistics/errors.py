@@ -1,4 +1,4 @@
-"""What is wrong with a table or a plan, in words for the author of the analysis."""
+"""Errors of tables and analysis plans, worded for the author of the analysis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an experiment's ``analysis`` asks for, as the statistics read it."""
+"""The analysis plan of an experiment (``analysis``), as the statistics read it."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def plan_of(
 ) -> AnalysisPlan:
     """Read the ``analysis`` block of an experiment (its normal form: plain data).
 
-    Where one thing is asked for (``mixed``, ``dose``, ``drafts``, ``by``, …) a list of them may stand too.
+    Where one thing is asked for (``mixed``, ``dose``, ``drafts``, ``by``, …) a list of them is allowed too.
 
     Raises:
         PlanError: A key is unknown or missing, or a value is none of those allowed.

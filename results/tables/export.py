@@ -42,7 +42,7 @@ def export(place: Path, to: Format, out: Path) -> list[Path]:
     Args:
         place: The study's file or folder.
         to: The kind of file.
-        out: The folder to write to; it is made. Files that stand there are replaced.
+        out: The folder to write to; it is made. Existing files are replaced.
 
     Returns:
         The files, one for each of ``tables.TABLES``, and of a sweep ``sweep``: one row a run,

@@ -58,7 +58,7 @@ class SweepTable(NamedTuple):
 def sweep_rows(reader: Reader) -> SweepTable | None:
     """Read the table of the last frozen plan's variants; None for a study that is no sweep.
 
-    A factor stands empty in a run that its levels do not tell apart: the teams are the same, and
+    A factor is empty in a run that is the same for several levels: the teams are the same, and
     ``also`` names the other variants that the run stands for.
     """
     plan = sweep_plan(reader)

@@ -1,4 +1,4 @@
-"""What was paid, what was taken from elsewhere, and what is unknown, in words."""
+"""Text about cost: what was paid, what was taken from elsewhere, and what is unknown."""
 
 from __future__ import annotations
 

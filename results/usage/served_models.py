@@ -1,4 +1,4 @@
-"""Which models really served, where one was asked for: a hosted name may change under a study."""
+"""Models that served calls: a hosted name may change while a study runs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ GROUP BY c.provider, c.model, c.served, print, r.arm ORDER BY c.provider, c.mode
 def drifts(study: StudyRows) -> list[Drift]:
     """Find the models of a study that were served by several versions.
 
-    One name at two servers counts as one: calls do not tell them apart. Calls that asked for no name
+    One name at two servers counts as one: calls do not distinguish them. Calls that asked for no name
     are left out: nothing else says what they asked for.
     """
     found: dict[tuple[str, str], dict[tuple[str, str], dict[str, int]]] = {}

@@ -1,4 +1,4 @@
-"""What a study has cost, and what it may have cost beyond that: requests that were cut."""
+"""Cost of a study, and the unconfirmed cost of interrupted requests."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class InterruptedCall:
         arm: The arm of the run.
         unit: Its unit.
         replicate: Its replicate.
-        position: Where in the run the call stands.
+        position: Position of the call in the run.
         copy: The copy that spoke.
         requests: How many.
         reserved_usd: The most US dollars that they can have cost; None where that is unknown.
@@ -153,7 +153,7 @@ def _lost_requests(
     """Return the requests of a call's processes that recorded nothing.
 
     A process's requests begin with one that follows no cut. A request ``again`` says that the
-    process before kept nothing; of the last one, the number of kept entries tells.
+    process before kept nothing; for the last one, see the number of kept entries.
     """
     groups: list[tuple[bool, list[Mapping[str, JSON]]]] = []
     for again, what in rows:

@@ -1,4 +1,4 @@
-"""What earlier runs of a team used, in any study: what a plan's estimates rest on."""
+"""Usage of earlier runs of a team in any study, for a plan's estimates."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def past_runs(studies: Iterable[Path], spec: str, evaluators: JSON) -> list[Past
         studies: Files of studies; what is none, or cannot be read, holds no runs.
         spec: The hash of the team's spec.
         evaluators: How the plan's runs will be measured, in normal form. It is no part of the hash,
-            so judges' calls of runs that were measured otherwise tell nothing.
+            so judges' calls of runs that were measured otherwise do not count.
     """
     found: list[PastRun] = []
     for study in dict.fromkeys(path.resolve() for path in studies):

@@ -1,4 +1,4 @@
-"""The answer in one sentence, and the line for who must decide."""
+"""The answer in one sentence, and the decision lines."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _margin_text(row: Effect) -> str:
     return f"±{number(found.margin)}"
 
 
-# --- for who must decide -------------------------------------------------------------------------
+# --- decision lines ------------------------------------------------------------------------------
 
 
 def decision_lines(findings: ExperimentFindings) -> list[str]:

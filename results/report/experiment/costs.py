@@ -1,4 +1,4 @@
-"""What a study cost, by arm and role: writing, judging, both; in full, and what was paid."""
+"""Usage and cost of a study by arm and role: writing, judging, both; in full and as paid."""
 
 from __future__ import annotations
 

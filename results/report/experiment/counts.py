@@ -1,4 +1,4 @@
-"""Counts that stand beside the effects: loops by link and action, hedges by term and class."""
+"""Counts beside the effects: loops by link and action, hedges by term and class."""
 
 from __future__ import annotations
 

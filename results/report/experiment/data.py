@@ -1,4 +1,4 @@
-"""From a study's store to the tables that the statistics read."""
+"""Tables of a study for the statistics, read from its store."""
 
 from __future__ import annotations
 

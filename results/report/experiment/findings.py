@@ -1,4 +1,4 @@
-"""Everything that a report tells, gathered from a study's store."""
+"""Findings of an experiment, read from its store."""
 
 from __future__ import annotations
 

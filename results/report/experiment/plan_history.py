@@ -1,4 +1,4 @@
-"""The frozen plans of a study, and what became of the plan after there were data."""
+"""The frozen plans of a study, and changes of plan after data existed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FrozenPlan:
     Attributes:
         hash: Its hash.
         added: When it was frozen (UTC, ISO 8601).
-        normal: The plan as plain data; ``keys`` tells what runs of an arm are known by, where that
+        normal: The plan as plain data; ``keys`` gives the key of an arm's runs, where that
             is not the arm's name.
     """
 

@@ -1,4 +1,4 @@
-"""Scores of the store as the statistics want them: one row a value, verdicts of judges apart."""
+"""Scores of the store as rows for the statistics, verdicts of judges apart."""
 
 from __future__ import annotations
 

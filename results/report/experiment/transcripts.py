@@ -1,4 +1,4 @@
-"""Transcripts side by side: every arm of one unit on a page, drafts compared word by word."""
+"""Transcript pages: every arm of one unit side by side, drafts compared word by word."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["RunColumn", "TranscriptStep", "file_names", "run_column", "transcrip
 
 
 _LIKE = 0.3
-"""A draft that keeps less than this part of the words before it is shown plain first."""
+"""A draft that keeps less of the previous words is shown without marks first."""
 _FATES = {
     "sent back": "sent back",
     "rejected": "rejected: withdrawn from everyone's sight",

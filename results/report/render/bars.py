@@ -1,4 +1,4 @@
-"""Bars by arm: stacked (who used how much), or side by side."""
+"""Bar charts by arm: stacked, or side by side."""
 
 from __future__ import annotations
 

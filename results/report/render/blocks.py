@@ -92,7 +92,7 @@ class FigureBlock:
     Attributes:
         name: Its file's name, without ending.
         svg: The SVG, with ``var(--…)`` in place of colours that follow the page.
-        caption: What it shows, for who sees it and for who does not.
+        caption: What it shows.
     """
 
     name: str

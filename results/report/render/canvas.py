@@ -90,7 +90,7 @@ def canvas(
     """Draw a figure and return its SVG.
 
     Args:
-        name: The figure's name; ids inside the SVG hang on it, so that figures do not meet.
+        name: The figure's name; ids inside the SVG depend on it, so that figures do not collide.
         height: Inches.
         draw: Draws on an empty figure.
         width: Inches.

@@ -1,4 +1,4 @@
-"""Several marks a row: an effect without each judge and unit; judges by severity."""
+"""Dot plots: several marks a row."""
 
 from __future__ import annotations
 

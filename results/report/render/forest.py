@@ -1,4 +1,4 @@
-"""Effects with their intervals, one a row."""
+"""Forest plots: effects with their intervals, one a row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROW = 0.26
 
 @dataclass(frozen=True, kw_only=True)
 class ForestRow:
-    """One effect; without a value its ``note`` stands in its place."""
+    """One effect; without a value its ``note`` is shown."""
 
     label: str
     value: float | None

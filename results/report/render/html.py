@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else, and that no text of a model can steer."""
+"""The report as one self-contained HTML page; no text of a model is evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means by level of a factor with their intervals, as lines; variants as dots."""
+"""Level plots: means by level of a factor with intervals, as lines; variants as dots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from orglab.results.report.render.canvas import (
 __all__ = ["LevelLine", "LevelPanel", "levels_figure"]
 
 _DODGE = 0.018
-"""Lines stand this part of the width apart, so that no interval hides another."""
+"""Distance of lines as a part of the width, so that no interval hides another."""
 _MOST_TICKS = 9
 
 
@@ -43,7 +43,7 @@ class LevelPanel:
 
     Attributes:
         title: What it shows.
-        axes: What stands along and up.
+        axes: Labels of the horizontal and the vertical axis.
         ticks: Places along, with their labels.
         lines: The lines.
         dots: Places and values of single variants.

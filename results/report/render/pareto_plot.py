@@ -1,4 +1,4 @@
-"""Quality against cost, the front drawn through what nothing beats."""
+"""Pareto plot: quality against cost, with the front."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pareto_figure(name: str, marks: Sequence[ParetoMark], *, axes: tuple[str, st
     Args:
         name: The figure's name.
         marks: The variants.
-        axes: What stands along and up.
+        axes: Labels of the horizontal and the vertical axis.
     """
 
     def draw(figure: Figure) -> None:

@@ -1,4 +1,4 @@
-"""An outcome against a dose: one mark a unit, and the fitted line."""
+"""Scatter plots of an outcome against a dose, with the fitted line."""
 
 from __future__ import annotations
 

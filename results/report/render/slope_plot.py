@@ -1,4 +1,4 @@
-"""Pairs as lines from one side to the other."""
+"""Slope plots: each pair as a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep's figures say: variants, main effects, trends, interactions, the Pareto front."""
+"""Analysis of a sweep: variants, main effects, trends, interactions, the Pareto front."""
 
 from __future__ import annotations
 

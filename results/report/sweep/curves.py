@@ -1,4 +1,4 @@
-"""Parts of a sweep's report with curves: dose and response, interactions."""
+"""Sections of a sweep's report with curves: dose-response, interactions."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _trend_text(findings: SweepFindings, outcome: OutcomeFindings, trend: Trend)
 
 
 def interactions_section(findings: SweepFindings) -> Section | None:
-    """Show how the effect of one factor depends on another; None if the design cannot tell."""
+    """Show how the effect of one factor depends on another; None if the design cannot show it."""
     main = findings.main
     pairs = _factor_pairs(findings)
     if main is None or not pairs:

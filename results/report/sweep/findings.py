@@ -1,4 +1,4 @@
-"""Everything that the report of a sweep tells, gathered from its store."""
+"""Findings of a sweep, read from its store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a sweep's report: variants, main effects, the front, how it went."""
+"""Sections of a sweep's report: variants, main effects, the front, execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges: how far they agree, how severe each is, what is left without each."""
+"""Judges: agreement, severity, and alpha without each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement between judges: Krippendorff's alpha, and raw agreement beside it."""
+"""Agreement between judges: Krippendorff's alpha and raw agreement."""
 
 from __future__ import annotations
 

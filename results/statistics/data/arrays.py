@@ -1,4 +1,4 @@
-"""Arrays of scores: what they hold, and when they hold nothing to test."""
+"""Arrays of scores, and tests for variation beyond rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of the runs of each arm, and what they used."""
+"""Attrition and compute: runs of each arm by status, and what they used."""
 
 from __future__ import annotations
 

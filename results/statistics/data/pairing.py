@@ -1,4 +1,4 @@
-"""Two arms paired by unit, and why units are missing."""
+"""Pairs two arms by unit, and counts missing units by reason."""
 
 from __future__ import annotations
 

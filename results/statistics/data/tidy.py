@@ -1,4 +1,4 @@
-"""The tables as they are handed in: columns, kinds, rows written twice."""
+"""Input tables: columns, types, repeated rows."""
 
 from __future__ import annotations
 

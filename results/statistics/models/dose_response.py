@@ -1,4 +1,4 @@
-"""Dose-response within an arm: an outcome against how often something happened."""
+"""Dose-response within an arm: an outcome against a count of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of an effect when one judge, or one unit, is left out."""
+"""Effects without each judge or each unit."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def fitted(values: Floats, predictors: Floats, names: Sequence[str]) -> list[Est
         names: Names of the predictors.
 
     Returns:
-        One estimate a predictor. Units without enough values to tell the predictors apart are left
+        One estimate a predictor. Units without enough values to separate the predictors are left
         out.
     """
     columns = np.column_stack([np.ones(len(predictors)), predictors])

@@ -1,4 +1,4 @@
-"""The Pareto front of quality against cost, and how sure it is who stands on it."""
+"""The Pareto front of quality against cost, with resampled membership."""
 
 from __future__ import annotations
 

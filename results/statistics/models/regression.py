@@ -1,4 +1,4 @@
-"""Least squares on arrays, and when it has nothing to say."""
+"""Least squares on arrays."""
 
 from __future__ import annotations
 

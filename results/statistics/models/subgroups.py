@@ -1,4 +1,4 @@
-"""Effects in parts of the units: chosen subsets, and by what was drawn."""
+"""Effects in parts of the units: chosen subsets, and values of a column."""
 
 from __future__ import annotations
 

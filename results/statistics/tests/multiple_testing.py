@@ -20,7 +20,7 @@ def adjusted(
 ) -> list[float | None]:
     """Adjust p-values, in the order given (Holm 1979; Benjamini & Hochberg 1995).
 
-    A missing p stays missing and infects nobody.
+    A missing p stays missing and does not affect the others.
 
     Args:
         p: P-values; None = the test could not be made.

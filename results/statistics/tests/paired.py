@@ -1,4 +1,4 @@
-"""The paired t-test on unit means, and what stands beside it."""
+"""The paired t-test on unit means, with effect sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it cost: by arm and role, writing and judging, in full and as paid."""
+"""Cost section: by arm and role, writing and judging, in full and as paid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was done otherwise than the frozen plan says."""
+"""Deviations from the frozen plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dose-response: an outcome against how often something happened."""
+"""Dose-response section: an outcome against a count of events."""
 
 from __future__ import annotations
 

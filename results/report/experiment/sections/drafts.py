@@ -1,4 +1,4 @@
-"""Drafts: the second against the first, the first against the other arm's report."""
+"""Drafts section: the second against the first, the first against the other arm's report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of effects, and what stands in its cells."""
+"""Tables of effects and the text of their cells."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def effect_table(
         alpha: Level of tests.
         names: What the rows are called; default: by outcome.
         first: Title of the column with the names.
-        unreal: What dollars are that nobody paid: ``simulated``.
+        unreal: Mark of simulated dollars: ``simulated``.
     """
     named = list(names) or [label(row.outcome) for row in rows]
     several = len({(row.arm, row.reference) for row in rows}) > 1

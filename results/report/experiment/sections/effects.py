@@ -1,4 +1,4 @@
-"""The effects: a table with everything beside them, a forest plot, the pairs as lines."""
+"""Effects sections: table, forest plot, paired slopes."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def pairs_section(findings: ExperimentFindings) -> Section | None:
         return None
     panels = []
     rows = [row for row in analysis.primary or analysis.followups[:6] if row.rates is None]
-    for row in rows:  # rates have no lines to speak of: their table tells all
+    for row in rows:  # rates are in their table
         found = pair(dataset.cells(row.outcome), row.arm, row.reference)
         if len(found.units):
             panels.append(

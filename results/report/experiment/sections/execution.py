@@ -1,4 +1,4 @@
-"""How the study went: loops, attrition, missing scores."""
+"""Execution sections: loops, attrition, missing scores, served models."""
 
 from __future__ import annotations
 

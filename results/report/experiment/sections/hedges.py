@@ -1,4 +1,4 @@
-"""Hedges by class and by term."""
+"""Hedges section: by class and by term."""
 
 from __future__ import annotations
 

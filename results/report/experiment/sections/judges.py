@@ -1,4 +1,4 @@
-"""Judges: how far they agree, how severe each is."""
+"""Judges section: agreement and severity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods in words that a paper can take over: only what was done."""
+"""Methods section: what was done, in words for a paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sturdy the effects are: covariates, mixed models, leaving out, subsets."""
+"""Robustness of the effects: covariates, mixed models, leaving one out, subsets, moderators."""
 
 from __future__ import annotations
 

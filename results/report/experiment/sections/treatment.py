@@ -1,4 +1,4 @@
-"""What the arms differ in: paths, prompts, drawings."""
+"""Treatment section: differences of the arms in paths, prompts and drawings."""
 
 from __future__ import annotations
 
