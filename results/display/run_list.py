@@ -73,11 +73,11 @@ class _Runs:
         self._unreal = unreal(sum(row.simulated for row in rows), len(rows))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wide = self._table([(name,) for name in _COLUMNS])
+        wide = self._runs_table([(name,) for name in _COLUMNS])
         fits = Measurement.get(console, options.update(width=_ANY), wide).maximum
-        yield wide if fits <= options.max_width else self._table(_FOLDED)
+        yield wide if fits <= options.max_width else self._runs_table(_FOLDED)
 
-    def _table(self, columns: Sequence[Sequence[str]]) -> Table:
+    def _runs_table(self, columns: Sequence[Sequence[str]]) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")
         for names in columns:
             title = "\n".join(self._title(name) for name in names)

@@ -150,7 +150,9 @@ class Summary:
         zeros = [name for name in texts if _is_zero(self.groups, name)]
         names = [name for name in texts if name not in zeros]
         totals = _TOTALS if self.everything else _MAIN_TOTALS
-        parts += [_table(self.groups[start : start + _AT_ONCE], totals, names) for start in starts]
+        parts += [
+            _groups_table(self.groups[start : start + _AT_ONCE], totals, names) for start in starts
+        ]
         parts.append(Text("Means and medians; rates with Wilson intervals of 95 %.", style="dim"))
         if earlier := sum(group.earlier for group in self.groups):
             words = f"Left out: {earlier} runs of units that were edited under the same id since."
@@ -340,7 +342,9 @@ def _arguments(evaluator: str, arguments: str) -> str:
     return "(" + ", ".join(f"{key}: {value}" for key, value in known.items()) + ")"
 
 
-def _table(groups: Sequence[ArmFigures], totals: Sequence[str], names: Sequence[str]) -> Table:
+def _groups_table(
+    groups: Sequence[ArmFigures], totals: Sequence[str], names: Sequence[str]
+) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     table.add_column("", no_wrap=True, overflow="fold")
     for group in groups:

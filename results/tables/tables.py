@@ -36,7 +36,7 @@ def _columns(kinds: Mapping[Kind, str]) -> dict[str, Kind]:
     return {name: kind for kind, names in kinds.items() for name in names.split()}
 
 
-def _table(order: str, **kinds: str) -> tuple[ExportColumn, ...]:
+def _table_columns(order: str, **kinds: str) -> tuple[ExportColumn, ...]:
     known = _columns(kinds)
     return tuple(ExportColumn(name, known.get(name, "text")) for name in order.split())
 
@@ -44,7 +44,7 @@ def _table(order: str, **kinds: str) -> tuple[ExportColumn, ...]:
 _RUN = "run arm unit replicate "
 
 TABLES: Mapping[str, tuple[ExportColumn, ...]] = {
-    "runs": _table(
+    "runs": _table_columns(
         _RUN + "seed spec ordinal status reason answer last turns loops forced calls tool_calls "
         "tokens_input tokens_output cost_usd priced_usd unpriced service_seconds waiting_seconds "
         "seconds simulated asked_again retries started ended inputs extra",
@@ -54,19 +54,19 @@ TABLES: Mapping[str, tuple[ExportColumn, ...]] = {
         boolean="simulated",
         json="inputs extra",
     ),
-    "outputs": _table(
+    "outputs": _table_columns(
         _RUN + "output role copy visit tick fate forced unreviewed is_answer text value",
         integer="replicate visit tick",
         boolean="forced unreviewed is_answer",
         json="value",
     ),
-    "verdicts": _table(
+    "verdicts": _table_columns(
         _RUN + "number link superior output copy by action reason suggestion target phase obliged "
         "forced used cap",
         integer="replicate number phase used cap",
         boolean="obliged forced",
     ),
-    "calls": _table(
+    "calls": _table_columns(
         _RUN + "position identity copy role purpose visit provider model served stop error "
         "tokens_input tokens_output tokens_cached tokens_reasoning cost_usd service_seconds "
         "waiting_seconds attempts cut reserved_usd simulated seed params messages tools schema text reasoning more",
@@ -76,23 +76,25 @@ TABLES: Mapping[str, tuple[ExportColumn, ...]] = {
         boolean="simulated",
         json="params messages more",
     ),
-    "tool_calls": _table(
+    "tool_calls": _table_columns(
         _RUN + "position copy role visit tool arguments result error refused seconds prompt",
         integer="replicate visit",
         number="seconds",
         boolean="error prompt",
         json="arguments result",
     ),
-    "scores": _table(
+    "scores": _table_columns(
         _RUN + "evaluator arguments name scale value label passed reason detail",
         integer="replicate",
         number="value",
         boolean="passed",
         json="detail",
     ),
-    "evaluations": _table(_RUN + "evaluator arguments error", integer="replicate"),
-    "events": _table(_RUN + "seq tick kind body", integer="replicate seq tick", json="body"),
-    "blobs": _table("hash text"),
+    "evaluations": _table_columns(_RUN + "evaluator arguments error", integer="replicate"),
+    "events": _table_columns(
+        _RUN + "seq tick kind body", integer="replicate seq tick", json="body"
+    ),
+    "blobs": _table_columns("hash text"),
 }
 """Tables by name, with their columns in order."""
 

@@ -144,7 +144,7 @@ def read_sweep_findings(place: Path) -> SweepFindings:
         plan = plans[-1]
         tables = read_tables(reader, plan.as_experiment, aside=_PROCESS)
         costs = read_costs(reader, tables, [cell["name"] for cell in plan.cells])
-        chosen = _outcomes(reader, plan, tables)
+        chosen = _chosen_outcomes(reader, plan, tables)
         changes = list(_changes(reader, plans))
         meta = reader.meta()
     return _Reading(plan, tables, chosen).findings(costs, changes, meta)
@@ -153,8 +153,8 @@ def read_sweep_findings(place: Path) -> SweepFindings:
 # --- which outcomes ------------------------------------------------------------------------------
 
 
-def _outcomes(reader: Reader, plan: SweepPlan, tables: Tables) -> tuple[list[str], str]:
-    """The outcomes that are looked at, and why these."""
+def _chosen_outcomes(reader: Reader, plan: SweepPlan, tables: Tables) -> tuple[list[str], str]:
+    """Choose the outcomes to analyse, and say why."""
     declared = plan.normal["analysis"].get("primary") or []
     if declared:
         return list(declared), "declared as primary"
@@ -164,14 +164,14 @@ def _outcomes(reader: Reader, plan: SweepPlan, tables: Tables) -> tuple[list[str
     for each in plan.normal["evaluators"]:
         for evaluator in each:
             if evaluator not in _PROCESS:
-                for name in _names(reader, evaluator):
+                for name in _number_names(reader, evaluator):
                     if name in known:
                         return [name], f"not declared: the first number that {evaluator} gives"
     return [], "no evaluator gives a number that says how good an answer is"
 
 
-def _names(reader: Reader, evaluator: str) -> list[str]:
-    """Numbers that an evaluator gives, its own name first; not those of single drafts or parts."""
+def _number_names(reader: Reader, evaluator: str) -> list[str]:
+    """List the numbers an evaluator gives, its own name first, without those of single drafts."""
     sql = """SELECT DISTINCT name, arguments FROM scores WHERE evaluator=? AND value IS NOT NULL
              AND label IS NULL AND name NOT LIKE '%@%' ORDER BY name"""
     rows = [(row["name"], row["arguments"]) for row in reader.rows(sql, (evaluator,))]
@@ -264,7 +264,7 @@ class _Reading:
             costs=costs,
             axes=self.axes,
             design=design,
-            names=self._names(),
+            names=self._point_names(),
             teams=self.cells,
             reference=reference,
             chosen=self.chosen,
@@ -309,7 +309,7 @@ class _Reading:
         found = np.flatnonzero((design.codes == wanted).all(axis=1))
         return int(found[0]) if len(found) else 0
 
-    def _names(self) -> list[str]:
+    def _point_names(self) -> list[str]:
         if not self.plan.over_experiment:
             return [str(point["name"]) for point in self.plan.points]
         return [f"arm={arm} {self.plan.points[at]['name']}" for arm, at in self.points]

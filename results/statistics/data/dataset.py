@@ -128,7 +128,8 @@ def dataset_of(
     axes = _axes(table, made)
     state = _states(made, axes)
     outcomes = {
-        str(name): _cells(str(name), rows, axes, state) for name, rows in table.groupby("outcome")
+        str(name): _outcome_cells(str(name), rows, axes, state)
+        for name, rows in table.groupby("outcome")
     }
     return Dataset(
         axes=axes,
@@ -159,7 +160,7 @@ def _states(runs: pd.DataFrame, axes: Axes) -> Texts:
     return state
 
 
-def _cells(name: str, rows: pd.DataFrame, axes: Axes, state: Texts) -> Cells:
+def _outcome_cells(name: str, rows: pd.DataFrame, axes: Axes, state: Texts) -> Cells:
     if (rows["judge"] != "").any():  # a panel that failed whole leaves a row without a judge
         rows = rows[(rows["judge"] != "") | rows["value"].notna()]
     judges = sorted(set(rows["judge"].tolist()))
