@@ -214,7 +214,9 @@ def _sampling(request: Request, grammar: Grammar | None) -> Sampling:
 
 def _check(name: str, value: JSON) -> None:
     if name not in _RANGES:
-        raise BadRequest(f"{name} is no parameter of llama; known: {', '.join(_RANGES)}")
+        raise BadRequest(
+            f"unknown parameter `{name}` for provider `llama`; known: {', '.join(_RANGES)}"
+        )
     kind, least, most = _RANGES[name]
     kinds = (int,) if kind is int else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:

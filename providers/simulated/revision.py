@@ -1,7 +1,7 @@
-"""A second draft made from the first: most of it kept, some of it said anew, some added.
+"""A second draft made from the first: most sentences kept, some replaced, some added.
 
-What a directive adds beyond that, hedges and concessions, is a profile's to say. A draft that is
-taken up again without a directive is changed as much and gets neither.
+The profile says how many hedges and concessions a directive adds. A draft revised without a directive
+changes as much and gets neither.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def revised(
 def _chosen(
     lines: Sequence[str | list[str]], share: float, stream: RandomStream
 ) -> list[tuple[int, int]]:
-    """Places of the sentences to be said anew, so that ``share`` of all words goes."""
+    """Return the places of sentences to replace, about ``share`` of all words."""
     places = [
         (at, number)
         for at, line in enumerate(lines)
@@ -117,7 +117,7 @@ def _chosen(
 def _more_hedges(
     earlier: EarlierDraft, added: float, stream: RandomStream, profile: Profile
 ) -> int:
-    """Hedges to add, so that their rate rises by what a directive adds to it; else stays."""
+    """Return how many hedges to add, so that a directive raises their rate and else it stays."""
     words, habit = max(1, count_words(earlier.draft)), profile.revision
     rise = habit.hedges if earlier.directed else 0.0
     mean = rise * (words + added) / 1000 + hedges_in(earlier.draft) * added / words
@@ -127,7 +127,7 @@ def _more_hedges(
 def _put_in(
     lines: list[str | list[str]], chosen: Sequence[tuple[int, int]], fresh: Sequence[str]
 ) -> str:
-    """The draft with ``fresh`` in the place of the chosen sentences, spread evenly."""
+    """Return the draft with ``fresh`` in place of the chosen sentences, distributed evenly."""
     spread: dict[tuple[int, int], list[str]] = {place: [] for place in chosen}
     for number, sentence in enumerate(fresh):
         spread[chosen[number * len(chosen) // len(fresh)]].append(sentence)
@@ -146,5 +146,5 @@ def _put_in(
 
 
 def _is_prose(line: str) -> bool:
-    """A line of sentences; headings, list items and tables are none."""
+    """Return whether a line holds sentences, not a heading, list item or table row."""
     return bool(line.strip()) and not line.lstrip().startswith(("#", "- ", "* ", "|", "**"))

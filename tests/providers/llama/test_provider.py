@@ -112,7 +112,10 @@ def test_importing_and_naming_a_model_load_nothing(weights: Path) -> None:
         ({"top_k": 1.5}, "top_k must be a whole number"),
         ({"top_p": True}, "top_p must be a number from 0 to 1"),
         ({"max_output_tokens": 0}, "max_output_tokens must be a whole number from 1"),
-        ({"stop": "x"}, "stop is no parameter of llama; known: logprobs, max_output_tokens"),
+        (
+            {"stop": "x"},
+            "unknown parameter `stop` for provider `llama`; known: logprobs, max_output_tokens",
+        ),
     ],
 )
 async def test_a_wrong_parameter_ends_the_call_before_anything_is_loaded(
