@@ -22,7 +22,7 @@ __all__ = ["StudySharing", "sharing_of"]
 
 
 PLANTED = "planted fault"
-"""How the note of an error begins that was planted: such a reply is no model's answer."""
+"""Prefix of the note of an injected error: such a reply is no model's answer."""
 
 
 def sharing_of(
@@ -100,7 +100,7 @@ class StudySharing(SharedResponses):
             self._under_way.pop(identity).set_result(body)
 
     def close(self) -> None:
-        """Close the file of kept calls."""
+        """Close the response cache."""
         if self._kept is not None:
             self._kept.close()
 

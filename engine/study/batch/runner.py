@@ -299,7 +299,7 @@ class BatchRun:
             self.tally.asked_again += journal.asked_again - before
 
     def _make_providers(self) -> None:
-        """Before the first call: a key or terminal that another arm lacks is reported before money goes.
+        """Make the providers of all arms before the first call, so that a missing key costs nothing.
 
         Raises:
             ValueError: A provider refuses a model's entry.

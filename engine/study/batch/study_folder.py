@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +26,25 @@ from orglab.results.store.group_commit import StoreError
 from orglab.results.store.store import Store
 
 __all__ = [
+    "changed_files",
+    "changed_files_notice",
     "experiment_batch",
     "experiment_folder",
+    "freeze_plan",
     "fresh_folder",
     "in_here",
     "load_team",
+    "mixed",
     "open_experiment",
     "open_study",
+    "opened",
     "study_folder",
     "units_of",
 ]
 
 MOST_NAMED = 5
 """So many changed fields are named where a study is refused."""
+_OTHER_FOLDER = "name another folder with --out, or begin a new one beside it with --fresh"
 
 
 def load_team(
@@ -98,27 +105,17 @@ def open_experiment(
         StoreError: The folder holds runs of other arms than these; or it cannot be written.
     """
     comparisons = _comparisons(experiment)
-    store = Store(folder)
-    try:
+    with opened(folder) as store:
         if why := _other_runs(store, experiment):
-            raise StoreError(
-                f"{folder} holds runs {why}, and they must not be mixed: name another folder with "
-                "--out, or begin a new one beside it with --fresh"
-            )
-        if changed := _read_otherwise(store, experiment):
-            tell(
-                f"{changed} changed since runs were scored: their scores stay as they are. "
-                f"`orglab evaluate {folder} --with FILE --anew` scores them again."
-            )
-        _freeze(store, experiment)
+            raise mixed(folder, f"runs {why}")
+        last = _last_plan(store)
+        if changed := changed_files(store, last, experiment.read):
+            tell(changed_files_notice(folder, changed))
+        freeze_plan(store, last, experiment.plan())
         for (arm, reference), comparison in comparisons.items():
             name = f"{arm} - {reference}"
             key = digest(name, canonical(comparison))
             store.add_spec(key, kind="comparison", name=name, normal=comparison)
-        store.flush()
-    except BaseException:
-        store.close()
-        raise
     return store
 
 
@@ -142,25 +139,54 @@ def _last_plan(store: Store) -> JSON | None:
     return next((store.spec(row["hash"]) for row in rows), None)
 
 
-def _read_otherwise(store: Store, experiment: Experiment) -> str:
-    """Return the files that evaluators read and that are not what they were when runs were scored."""
-    plan = _last_plan(store)
+def changed_files(store: Store, plan: JSON | None, now: Mapping[str, str]) -> str:
+    """Return the files of evaluators that changed since runs were scored, comma-separated.
+
+    Args:
+        store: The study.
+        plan: Its last stored plan.
+        now: SHA-256 of each file that evaluators read.
+    """
     if plan is None or not any(True for _ in store.evaluations()):
         return ""
-    before, now = plan["read"], experiment.read
+    before = plan["read"]
     return ", ".join(name for name in before if name in now and before[name] != now[name])
 
 
-def _freeze(store: Store, experiment: Experiment) -> None:
-    """Keep the plan, unless it is the last one kept; one that comes back is kept once more."""
-    plan = experiment.plan()
-    if _last_plan(store) == plan:
+def freeze_plan(store: Store, last: JSON | None, plan: Mapping[str, JSON]) -> None:
+    """Store a plan unless it equals the last one; a plan that comes back is stored once more."""
+    if last == plan:
         return
-    key = digest(canonical(plan))
+    kind, key = plan["kind"], digest(canonical(plan))
     if store.spec(key) is not None:
-        (row,) = store.rows("SELECT COUNT(*) AS plans FROM specs WHERE kind='experiment'")
+        (row,) = store.rows("SELECT COUNT(*) AS plans FROM specs WHERE kind=?", (kind,))
         key = digest(key, str(row["plans"]))
-    store.add_spec(key, kind="experiment", name=experiment.name, normal=plan)
+    store.add_spec(key, kind=kind, name=plan["name"], normal=plan)
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Store]:
+    """Open a store for writing; flush it, or close it after an error."""
+    store = Store(folder)
+    try:
+        yield store
+        store.flush()
+    except BaseException:
+        store.close()
+        raise
+
+
+def mixed(folder: Path, held: str) -> StoreError:
+    """Return the error that a folder holds another study."""
+    return StoreError(f"{folder} holds {held}, and they must not be mixed: {_OTHER_FOLDER}")
+
+
+def changed_files_notice(folder: Path, changed: str) -> str:
+    """Return the notice that files of evaluators changed."""
+    return (
+        f"{changed} changed since runs were scored: their scores stay as they are. "
+        f"`orglab evaluate {folder} --with FILE --anew` scores them again."
+    )
 
 
 def _comparisons(experiment: Experiment) -> dict[tuple[str, str], dict[str, JSON]]:
@@ -213,13 +239,13 @@ def open_study(folder: Path, team: Team) -> Store:
         if changed:
             raise StoreError(
                 f"{folder} holds runs of this spec with other tools: {changed}. They must not be "
-                "mixed: name another folder with --out, or begin a new one beside it with --fresh"
+                f"mixed: {_OTHER_FOLDER}"
             )
-        raise StoreError(
-            f"{folder} holds runs of another spec (hash {other['spec'][:8]}; this one has "
-            f"{team.topology.hash[:8]}{edited}), and they must not be mixed: name another folder with "
-            "--out, or begin a new one beside it with --fresh"
+        held = (
+            f"runs of another spec (hash {other['spec'][:8]}; this one has "
+            f"{team.topology.hash[:8]}{edited})"
         )
+        raise mixed(folder, held)
     return store
 
 

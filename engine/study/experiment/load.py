@@ -24,11 +24,9 @@ from orglab.engine.spec.validate.path_confinement import (
     content_hash,
     read_limited,
 )
-from orglab.engine.spec.validate.schema_errors import shape_problems
-from orglab.engine.spec.yaml.reader import Document, read_bytes
-from orglab.engine.spec.yaml.source_map import Mark, Marks
+from orglab.engine.spec.yaml.reader import read_bytes
 from orglab.engine.study.batch.preflight import asked_models, evaluator_problems, files_read
-from orglab.engine.study.batch.units import UnitError, read_units
+from orglab.engine.study.batch.units import read_units
 from orglab.engine.study.experiment.declarations import (
     analysis_problems,
     contrast_problems,
@@ -37,6 +35,7 @@ from orglab.engine.study.experiment.declarations import (
     treatments_of,
 )
 from orglab.engine.study.experiment.diff import differences
+from orglab.engine.study.experiment.document_loading import DocumentLoading, LoadOptions
 from orglab.engine.study.experiment.experiment import (
     Experiment,
     UndeclaredDifference,
@@ -79,7 +78,9 @@ def check_experiment(
 
     A difference beyond the treatment is no error of the document: ``guard`` refuses it.
     """
-    return tuple(_Loading(path, models, overrides or {}, None, trust).load()[1])
+    return tuple(
+        _Loading(path, LoadOptions(models=models, overrides=overrides or {}, trust=trust)).load()[1]
+    )
 
 
 def load_experiment(
@@ -104,7 +105,9 @@ def load_experiment(
     Raises:
         SpecError: There are errors; all of them.
     """
-    experiment, issues = _Loading(path, models, overrides or {}, seed, trust).load()
+    experiment, issues = _Loading(
+        path, LoadOptions(models=models, overrides=overrides or {}, seed=seed, trust=trust)
+    ).load()
     if issues or experiment is None:
         raise SpecError(issues)
     return experiment if replicates is None else replace(experiment, replicates=replicates)
@@ -121,67 +124,19 @@ def judges_of(experiment: Experiment) -> list[Mapping[str, JSON]]:
 _UNDONE: Final = "change the arms, or leave --set out"
 
 
-class _Loading:
-    """One load, step by step: what an error does not concern is looked at all the same."""
-
-    def __init__(
-        self,
-        path: Path,
-        models: Path | None,
-        overrides: Mapping[str, JSON],
-        seed: int | None,
-        trust: bool,
-    ) -> None:
-        self.trust = trust
-        self.path = path
-        self.folder = path.parent
-        self.models = models
-        self.overrides = overrides
-        self.seed = seed
-        self.issues: list[SpecIssue] = []
-
+class _Loading(DocumentLoading):
     def load(self) -> tuple[Experiment | None, list[SpecIssue]]:
-        try:
-            document = read_bytes(read_limited(self.path), str(self.path))
-        except FileRefused as refused:
-            problem = Problem(path=(), wrong=str(refused))
-            return None, [SpecIssue(file=str(self.path), line=0, column=0, problem=problem)]
-        self.issues += document.issues
-        self.marks = Marks(document.place)
-        if not document.whole:
-            return None, self.issues
-        data = self._sound(document)
+        data = self.read("experiment")
+        if data is None:
+            return None, list(self.issues)
         arms = self._arms(data) if "arms" in data else {}
-        whole = "arms" in data and len(arms) == len(data["arms"])
-        self._declared(data, arms if whole else {})
+        complete = "arms" in data and len(arms) == len(data["arms"])
+        self._declared(data, arms if complete else {})
         self._evened(data.get("treatment", []))
-        units = self._units(data, arms) if arms and "units" in data else []
-        if self.issues or not whole:
-            return None, sorted(self.issues, key=self._order)
+        units = self.units(data, _with_all_inputs(arms)) if arms and "units" in data else []
+        if self.issues or not complete:
+            return None, self.sorted_issues()
         return self._made(data, arms, units), []
-
-    def _order(self, issue: SpecIssue) -> tuple[bool, str, int, int]:
-        """Return the experiment's own errors come first."""
-        return issue.file != str(self.path), issue.file, issue.line, issue.column
-
-    def _sound(self, document: Document) -> dict[str, JSON]:
-        """The document less the parts that have errors, which are reported."""
-        problems = shape_problems(document.data, "experiment")
-        for problem in problems:
-            self._tell(problem)
-        if not isinstance(document.data, dict):
-            return {}
-        blamed = {problem.path[0] for problem in problems if problem.path}
-        return {key: part for key, part in document.data.items() if key not in blamed}
-
-    def _tell(self, problem: Problem) -> None:
-        mark = self.marks.key(problem.path) if problem.at_key else self.marks.value(problem.path)
-        self._at(mark, problem)
-
-    def _at(self, mark: Mark, problem: Problem) -> None:
-        issue = SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
-        if issue not in self.issues:
-            self.issues.append(issue)
 
     # -- arms
 
@@ -193,12 +148,12 @@ class _Loading:
             checked = self._checked(path, file, self._sets(name, arm), data.get("evaluators", []))
             if checked is None:
                 continue
-            self.issues += [each for each in self._moved(name, checked) if each not in self.issues]
+            self.issues |= dict.fromkeys(self._moved(name, checked))
             if checked.team is not None:
                 arms[name] = checked.team
                 self._beside(path, checked.team)
         for problem in evaluator_problems(next(iter(arms.values()))) if arms else ():
-            self._tell(problem)
+            self.report(problem)
         return arms
 
     def _sets(self, name: str, arm: JSON) -> dict[str, JSON]:
@@ -207,13 +162,13 @@ class _Loading:
         own = [path for path in sets if path.partition(".")[0] == "evaluators"]
         for path in own:
             wrong = "evaluators are the experiment's own, the same for all arms"
-            self._tell(Problem(path=("arms", name, "set", path), wrong=wrong, at_key=True))
+            self.report(Problem(path=("arms", name, "set", path), wrong=wrong, at_key=True))
         for path in sets:
-            for other in self.overrides:
+            for other in self.options.overrides:
                 if _covers(other, path) or _covers(path, other):
                     wrong = f"--set {other} would undo what this arm sets"
                     at: SpecPath = ("arms", name, "set", path)
-                    self._tell(Problem(path=at, wrong=wrong, hint=_UNDONE, at_key=True))
+                    self.report(Problem(path=at, wrong=wrong, hint=_UNDONE, at_key=True))
         return {path: value for path, value in sets.items() if path not in own}
 
     def _evened(self, treatment: JSON) -> None:
@@ -221,11 +176,11 @@ class _Loading:
         lists = treatment if isinstance(treatment, dict) else {"": treatment}
         for name, paths in lists.items():
             for index, path in enumerate(paths):
-                for other in self.overrides:
+                for other in self.options.overrides:
                     if _covers(other, path):
                         at: SpecPath = ("treatment", *([name] if name else []), index)
                         wrong = f"--set {other} would make the arms alike in this treatment"
-                        self._tell(Problem(path=at, wrong=wrong, hint=_UNDONE))
+                        self.report(Problem(path=at, wrong=wrong, hint=_UNDONE))
 
     def _checked(
         self, path: tuple[str, ...], file: str, sets: Mapping[str, JSON], evaluators: JSON
@@ -233,17 +188,17 @@ class _Loading:
         try:
             confined_file(file, folder=self.folder, root=self.folder)
         except FileRefused as refused:
-            self._tell(Problem(path=path, wrong=f"{file}: {refused}"))
+            self.report(Problem(path=path, wrong=f"{file}: {refused}"))
             return None
         shown = Path(os.path.normpath(self.folder / file))
-        overrides = {**sets, **self.overrides, "evaluators": evaluators}
-        return check_file(shown, overrides=overrides, models=self.models, trust=self.trust)
+        overrides = {**sets, **self.options.overrides, "evaluators": evaluators}
+        return self.options.check(shown, overrides)
 
     def _moved(self, name: str, checked: Checked) -> Iterator[SpecIssue]:
         """Errors of an arm; those of evaluators and of patches are the experiment's own."""
         for issue in checked.issues:
             problem, where = issue.problem, issue.file.removeprefix("--set ")
-            if where == issue.file or where in self.overrides:
+            if where == issue.file or where in self.options.overrides:
                 yield issue
                 continue
             if where == "evaluators":
@@ -259,7 +214,7 @@ class _Loading:
         if named and team.topology.folder != self.folder.resolve():
             wrong = f"evaluators read {', '.join(named)}, which would be looked for beside the arm"
             hint = "keep arms and experiment in one folder"
-            self._tell(Problem(path=path, wrong=wrong, hint=hint))
+            self.report(Problem(path=path, wrong=wrong, hint=hint))
 
     # -- contrasts, treatments, analysis, units
 
@@ -274,37 +229,11 @@ class _Loading:
         ]
         for part, check in checks:
             for problem in check() if part in data else ():
-                self._tell(problem)
+                self.report(problem)
         uses = next((team.topology.evaluators for team in arms.values()), ())
         composites = data.get("composites", {})
         for problem in outcome_problems(data.get("analysis", {}), composites, uses):
-            self._tell(problem)
-
-    def _units(self, data: Mapping[str, JSON], arms: Mapping[str, Team]) -> list[Unit]:
-        written = data["units"]
-        try:
-            confined_file(written["file"], folder=self.folder, root=self.folder)
-        except FileRefused as refused:
-            wrong = f"{written['file']}: {refused}"
-            self._tell(Problem(path=("units", "file"), wrong=wrong))
-            return []
-        try:
-            return read_units(
-                self.folder / written["file"],
-                _with_all_inputs(arms),
-                id_column=written.get("id"),
-                where=written.get("where"),
-                sample=written.get("sample"),
-                seed=self._seed(data),
-            )
-        except UnitError as wrong_units:
-            path = ("units", wrong_units.field or "file")
-            for line in wrong_units.issues:
-                self._tell(Problem(path=path, wrong=line))
-            return []
-
-    def _seed(self, data: Mapping[str, JSON]) -> int:
-        return int(data.get("seed", 0)) if self.seed is None else self.seed
+            self.report(problem)
 
     def _made(
         self, data: Mapping[str, JSON], arms: Mapping[str, Team], units: Sequence[Unit]
@@ -318,7 +247,7 @@ class _Loading:
             treatments=treatments_of(data),
             units=units,
             replicates=data.get("replicates", 1),
-            seed=self._seed(data),
+            seed=self.seed(data),
             share_prefix=data.get("pairing", {}).get("share_prefix", False),
             composites=data.get("composites", {}),
             analysis=data.get("analysis", {}),

@@ -105,7 +105,7 @@ def explain_cached(reader: Reader, run: str, position: str, file: Path) -> Cache
         reader: The study.
         run: The first characters of the run's id.
         position: The call's position.
-        file: The file of kept calls.
+        file: The response cache.
 
     Raises:
         StoreError: There is no such run.

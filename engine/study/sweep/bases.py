@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from orglab.engine.graph.check import Checked, check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
 from orglab.engine.spec.validate.path_confinement import content_hash
 from orglab.engine.spec.yaml.source_map import Marks
 from orglab.engine.study.batch.preflight import evaluator_problems, files_read
+from orglab.engine.study.experiment.document_loading import LoadOptions
 from orglab.engine.study.experiment.experiment import Experiment
 from orglab.engine.study.experiment.load import load_experiment
 from orglab.providers.base import JSON
 
-__all__ = ["Bases", "LoadOptions", "experiment_bases", "topology_bases"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadOptions:
-    """What the user gave beside the document.
-
-    Attributes:
-        models: A catalogue in place of the base's models.
-        overrides: Values by path, set before those that vary.
-        seed: A root seed in place of the document's.
-        trust: What the teams name may be run: Python functions, programs.
-    """
-
-    models: Path | None = None
-    overrides: Mapping[str, JSON] = field(default_factory=dict)
-    seed: int | None = None
-    trust: bool = False
-
-    def check(self, path: Path, overrides: Mapping[str, JSON]) -> Checked:
-        """Return a team's file, checked with values put in."""
-        return check_file(path, overrides=overrides, models=self.models, trust=self.trust)
+__all__ = ["Bases", "experiment_bases", "topology_bases"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +82,7 @@ def topology_bases(
         options: What the user gave.
         evaluators: The sweep's evaluators, or None: the team's own.
         marks: Where the sweep's values were written.
-        tell: Is reported of errors of the sweep.
+        tell: Called with each error of the sweep.
     """
     sets = dict(options.overrides)
     sets |= {} if evaluators is None else {"evaluators": evaluators}

@@ -12,15 +12,12 @@ from pathlib import Path
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
 from orglab.engine.spec.messages import did_you_mean
-from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
-from orglab.engine.spec.validate.schema_errors import shape_problems
-from orglab.engine.spec.yaml.reader import Document, read_bytes
-from orglab.engine.spec.yaml.source_map import Mark, Marks
-from orglab.engine.study.batch.units import UnitError, read_units
+from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file
+from orglab.engine.study.experiment.document_loading import DocumentLoading, LoadOptions
 from orglab.engine.study.experiment.experiment import Experiment
 from orglab.engine.study.experiment.load import kind_of
 from orglab.engine.study.experiment.outcomes import outcome_problems
-from orglab.engine.study.sweep.bases import Bases, LoadOptions, experiment_bases, topology_bases
+from orglab.engine.study.sweep.bases import Bases, experiment_bases, topology_bases
 from orglab.engine.study.sweep.designs import Point, design_problems, draws_of, points_of
 from orglab.engine.study.sweep.factors import Factor, factors_of, level_problems
 from orglab.engine.study.sweep.paths import path_problems, places, reach_problems
@@ -76,58 +73,19 @@ def load_sweep(
     return sweep if replicates is None else replace(sweep, replicates=replicates)
 
 
-class _Loading:
-    """One load, step by step: what an error does not concern is looked at all the same."""
-
-    def __init__(self, path: Path, options: LoadOptions) -> None:
-        self.path = path
-        self.folder = path.parent
-        self.options = options
-        self.issues: dict[SpecIssue, None] = {}
-        self.design_unknown = False
-
+class _Loading(DocumentLoading):
     def load(self) -> tuple[Sweep | None, list[SpecIssue]]:
-        try:
-            document = read_bytes(read_limited(self.path), str(self.path))
-        except FileRefused as refused:
-            problem = Problem(path=(), wrong=str(refused))
-            return None, [SpecIssue(file=str(self.path), line=0, column=0, problem=problem)]
-        self.issues |= dict.fromkeys(document.issues)
-        self.marks = Marks(document.place)
-        if not document.whole:
+        data = self.read("sweep")
+        if data is None:
             return None, list(self.issues)
-        data = self._sound(document)
         bases = self._bases(data) if "base" in data else None
         factors = self._factors(data, bases) if "vary" in data else []
         points = self._points(data, factors) if factors else []
         units = self._units(data, bases) if bases is not None else []
         cells = self._cells(bases, factors, points) if bases is not None else []
         if self.issues or bases is None or not cells:
-            return None, sorted(self.issues, key=self._order)
+            return None, self.sorted_issues()
         return self._made(data, bases, (factors, points), units, cells), []
-
-    def _order(self, issue: SpecIssue) -> tuple[bool, str, int, int]:
-        """Return the sweep's own errors come first."""
-        return issue.file != str(self.path), issue.file, issue.line, issue.column
-
-    def _sound(self, document: Document) -> dict[str, JSON]:
-        """The document less the parts that have errors, which are reported."""
-        problems = shape_problems(document.data, "sweep")
-        self._tell(problems)
-        if not isinstance(document.data, dict):
-            return {}
-        blamed = {problem.path[0] for problem in problems if problem.path}
-        self.design_unknown = "design" in blamed
-        return {key: part for key, part in document.data.items() if key not in blamed}
-
-    def _tell(self, problems: Sequence[Problem] | Iterator[Problem]) -> None:
-        for problem in problems:
-            mark = self._mark(problem)
-            issue = SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
-            self.issues[issue] = None
-
-    def _mark(self, problem: Problem) -> Mark:
-        return self.marks.key(problem.path) if problem.at_key else self.marks.value(problem.path)
 
     # -- the base
 
@@ -135,12 +93,12 @@ class _Loading:
         try:
             file = confined_file(data["base"], folder=self.folder, root=self.folder)
         except FileRefused as refused:
-            self._tell([Problem(path=("base",), wrong=f"{data['base']}: {refused}")])
+            self.report(Problem(path=("base",), wrong=f"{data['base']}: {refused}"))
             return None
         kind = kind_of(file)
         if kind == "sweep":
             wrong = "a sweep of a sweep: a topology or an experiment is wanted"
-            self._tell([Problem(path=("base",), wrong=wrong)])
+            self.report(Problem(path=("base",), wrong=wrong))
             return None
         found, issues = self._load_bases(data, kind)
         self.issues |= dict.fromkeys(issues)
@@ -151,14 +109,14 @@ class _Loading:
     ) -> tuple[Bases | None, Sequence[SpecIssue]]:
         shown = self.folder / data["base"]
         if kind == "experiment":
-            self._tell(_brought(data))
+            self.report(*_brought(data))
             return experiment_bases(shown, self.options)
         return topology_bases(
             shown,
             self.options,
             evaluators=data.get("evaluators"),
             marks=self.marks,
-            tell=lambda problem: self._tell([problem]),
+            tell=self.report,
         )
 
     # -- factors, points, units
@@ -166,63 +124,43 @@ class _Loading:
     def _factors(self, data: Mapping[str, JSON], bases: Bases | None) -> list[Factor]:
         vary = data["vary"]
         name, _ = draws_of(data.get("design", "grid"))
-        draws = self.design_unknown or name in ("random", "latin")
-        self._tell(level_problems(vary, draws=draws))
+        draws = "design" in self.invalid_fields or name in ("random", "latin")
+        self.report(*level_problems(vary, draws=draws))
         normals = [team.topology.normal for team in bases.teams.values()] if bases else []
-        self._tell(path_problems(vary, normals))
+        self.report(*path_problems(vary, normals))
         reach = {
             path: list(dict.fromkeys(at for normal in normals for at in places(path, normal)))
             for path in vary
         }
-        self._tell(reach_problems(reach))
+        self.report(*reach_problems(reach))
         factors = factors_of(vary)
-        self._tell(_analysis_problems(data, factors))
+        self.report(*_analysis_problems(data, factors))
         teams = bases.teams.values() if bases else ()
         uses = next((team.topology.evaluators for team in teams), ())
         composites = data.get("composites", {})
         if bases and bases.experiment:
             composites = bases.experiment.composites
-        self._tell(_of_sweep(outcome_problems(data.get("analysis", {}), composites, uses), data))
+        self.report(*_of_sweep(outcome_problems(data.get("analysis", {}), composites, uses), data))
         return factors if len(factors) == len(vary) else []
 
     def _points(self, data: Mapping[str, JSON], factors: Sequence[Factor]) -> list[Point]:
         design = data.get("design", "grid")
         ranges = draws_of(design)[0] in ("grid", "zip") and any(f.span for f in factors)
-        if ranges or self.design_unknown:
+        if ranges or "design" in self.invalid_fields:
             return []
         problems = list(design_problems(design, factors))
-        self._tell(problems)
-        return [] if problems else points_of(design, factors, self._seed(data))
+        self.report(*problems)
+        return [] if problems else points_of(design, factors, self.seed(data))
 
     def _units(self, data: Mapping[str, JSON], bases: Bases) -> Sequence[Unit]:
         if bases.experiment is not None:
             return bases.experiment.units
-        written = data.get("units")
-        if written is None:
-            if not any(issue.problem.path[:1] == ("units",) for issue in self.issues):
-                hint = "write `units: {file: units.csv}`"
-                self._tell([Problem(path=("units",), wrong="units is missing", hint=hint)])
-            return []
-        try:
-            confined_file(written["file"], folder=self.folder, root=self.folder)
-            return read_units(
-                self.folder / written["file"],
-                next(iter(bases.teams.values())).topology,
-                id_column=written.get("id"),
-                where=written.get("where"),
-                sample=written.get("sample"),
-                seed=self._seed(data),
-            )
-        except FileRefused as refused:
-            wrong = f"{written['file']}: {refused}"
-            self._tell([Problem(path=("units", "file"), wrong=wrong)])
-        except UnitError as wrong_units:
-            path = ("units", wrong_units.field or "file")
-            self._tell([Problem(path=path, wrong=line) for line in wrong_units.issues])
+        if "units" in data:
+            return self.units(data, next(iter(bases.teams.values())).topology)
+        if not any(issue.problem.path[:1] == ("units",) for issue in self.issues):
+            hint = "write `units: {file: units.csv}`"
+            self.report(Problem(path=("units",), wrong="units is missing", hint=hint))
         return []
-
-    def _seed(self, data: Mapping[str, JSON]) -> int:
-        return int(data.get("seed", 0)) if self.options.seed is None else self.options.seed
 
     # -- variants
 
@@ -245,7 +183,7 @@ class _Loading:
         units: Sequence[Unit],
         cells: Sequence[Cell],
     ) -> Sweep:
-        shared = _shared(data, bases.experiment, self._seed(data))
+        shared = _shared(data, bases.experiment, self.seed(data))
         return Sweep(
             name=data["name"],
             question=data.get("question", ""),

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from orglab.engine.run.calls.call_key import digest
 from orglab.engine.study.batch.batch import Arm, Batch
+from orglab.engine.study.batch.study_folder import (
+    changed_files,
+    changed_files_notice,
+    freeze_plan,
+    mixed,
+    opened,
+)
 from orglab.engine.study.sweep.sweep import Sweep
-from orglab.providers.base import JSON
-from orglab.providers.structured_output.strict_json import canonical
-from orglab.results.store.group_commit import StoreError
 from orglab.results.store.rename_arms import Renaming
 from orglab.results.store.store import Store
 from orglab.results.tables.sweep_plan import SweepPlan, arm_of, sweep_plan
@@ -49,26 +52,15 @@ def open_sweep(folder: Path, sweep: Sweep, tell: Callable[[str], object] = str) 
     Raises:
         StoreError: The folder holds another study; or it cannot be written.
     """
-    plan = sweep.plan()
-    store = Store(folder)
-    try:
+    with opened(folder) as store:
         last = sweep_plan(store)
         if why := _other_study(store, last, sweep):
-            raise StoreError(
-                f"{folder} holds {why}, and they must not be mixed: name another folder with "
-                "--out, or begin a new one beside it with --fresh"
-            )
-        if last is not None and (changed := _read_otherwise(store, last, sweep)):
-            tell(
-                f"{changed} changed since runs were scored: their scores stay as they are. "
-                f"`orglab evaluate {folder} --with FILE --anew` scores them again."
-            )
+            raise mixed(folder, why)
+        before = None if last is None else last.normal
+        if changed := changed_files(store, before, sweep.read):
+            tell(changed_files_notice(folder, changed))
         store.rename_arms(_renamings(store, sweep))
-        _freeze(store, last, plan)
-        store.flush()
-    except BaseException:
-        store.close()
-        raise
+        freeze_plan(store, before, sweep.plan())
     return store
 
 
@@ -88,14 +80,6 @@ def _other_study(store: Store, last: SweepPlan | None, sweep: Sweep) -> str:
     return "" if last.name == sweep.name else f"the sweep {last.name}"
 
 
-def _read_otherwise(store: Store, last: SweepPlan, sweep: Sweep) -> str:
-    """Return the files that evaluators read and that are not what they were when runs were scored."""
-    if not any(True for _ in store.rows("SELECT 1 FROM evaluations LIMIT 1")):
-        return ""
-    before, now = last.normal["read"], sweep.read
-    return ", ".join(name for name in before if name in now and before[name] != now[name])
-
-
 def _renamings(store: Store, sweep: Sweep) -> Iterator[Renaming]:
     """New names of stored runs: variants are named by what differs, and that may have grown.
 
@@ -110,14 +94,3 @@ def _renamings(store: Store, sweep: Sweep) -> Iterator[Renaming]:
             name = f"{old} (spec {spec[:8]})" if old in taken else old
         if name != old:
             yield Renaming(old, spec, name)
-
-
-def _freeze(store: Store, last: SweepPlan | None, plan: JSON) -> None:
-    """Keep the plan, unless it is the last one kept; one that comes back is kept once more."""
-    if last is not None and last.normal == plan:
-        return
-    key = digest(canonical(plan))
-    if store.spec(key) is not None:
-        (row,) = store.rows("SELECT COUNT(*) AS plans FROM specs WHERE kind='sweep'")
-        key = digest(key, str(row["plans"]))
-    store.add_spec(key, kind="sweep", name=plan["name"], normal=plan)

@@ -9,7 +9,8 @@ from typing import TypeAlias
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.yaml.source_map import Marks
-from orglab.engine.study.sweep.bases import Bases, LoadOptions
+from orglab.engine.study.experiment.document_loading import LoadOptions
+from orglab.engine.study.sweep.bases import Bases
 from orglab.engine.study.sweep.designs import Point
 from orglab.engine.study.sweep.factors import Factor, Level
 from orglab.engine.study.sweep.paths import places

@@ -29,7 +29,7 @@ def explain(
         found = explain_call(reader, run, position)
         try:
             kept = explain_cached(reader, run, position, response_cache_file(reader.path.parent))
-        except ValueError as unread:  # a broken file of kept calls stops nothing
+        except ValueError as unread:  # a broken response cache stops nothing
             kept = None
             _say(console, str(unread))
     call = found.call
