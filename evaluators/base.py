@@ -192,7 +192,7 @@ class OutputEvaluator(Evaluator):
 
     @abstractmethod
     async def look(self, output: Output, context: Context) -> Score:
-        """Measure one output; ``Score.reason`` tells its author what is wrong.
+        """Measure one output; ``Score.reason`` says what is wrong, for the author.
 
         Raises:
             EvaluationError: It cannot be measured.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from orglab.evaluators.base import Context, EvaluationError, Evaluator, RunRecord, Score
 
-__all__ = ["EvaluatorResult", "evaluate_run", "fault_words"]
+__all__ = ["EvaluatorResult", "error_message", "evaluate_run"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +35,7 @@ async def evaluate_run(
 
     Args:
         run: The record.
-        uses: Each evaluator with a key that tells it from the others.
+        uses: Each evaluator with a key that identifies it.
         context: What they may use beside the record.
     """
     return list(
@@ -49,7 +49,7 @@ async def _evaluate_one(
     try:
         scores = [_checked(score) for score in await evaluator.evaluate(run, context)]
     except Exception as fault:  # noqa: BLE001 - whatever a plugin raises, the other measures count
-        return EvaluatorResult(key=key, error=fault_words(fault))
+        return EvaluatorResult(key=key, error=error_message(fault))
     names = [score.name for score in scores]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -57,7 +57,7 @@ async def _evaluate_one(
     return EvaluatorResult(key=key, scores=tuple(scores))
 
 
-def fault_words(fault: Exception) -> str:
+def error_message(fault: Exception) -> str:
     """Return an error message; only an ``EvaluationError`` is not a bug of the evaluator."""
     if isinstance(fault, EvaluationError):
         return str(fault)

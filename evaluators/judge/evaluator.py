@@ -207,7 +207,7 @@ def _missing_verdicts(name: str, number: int, verdicts: Sequence[_Verdict]) -> S
 def _same_model(panel: Panel, run: RunRecord) -> Score:
     """Flag judges whose model also served a role of the run.
 
-    Models without a name (simulated ones) cannot be told apart, and are not flagged.
+    Models without a name (simulated ones) are not flagged.
     """
     workers = [call for call in run.calls if call.purpose != "judge"]
     served = {(call.provider, name) for call in workers for name in (call.model, call.served)}

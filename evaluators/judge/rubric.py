@@ -1,6 +1,6 @@
 """A panel of judges as a document: the rubric with its anchored levels, and who judges.
 
-``docs/reference/evaluators.md`` (judge_panel) tells the format.
+``docs/reference/evaluators.md`` (judge_panel) describes the format.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Panel:
 
     Attributes:
         folder: Where it lies, and the files that judges' models name.
-        instructions: What every judge is told.
+        instructions: The system text of every judge.
         criteria: By name, in written order.
         judges: Name -> the entry of its model.
         repeats: Verdicts of each judge on one report.

@@ -75,7 +75,7 @@ class Approvals(Evaluator):
         return Score(name="first_try_approval", value=value, scale="binary", passed=value)
 
     def _accepted(self, run: RunRecord) -> bool | str:
-        """Return whether it was accepted at the first try, or why that cannot be told."""
+        """Return whether it was accepted at the first try, or why that is unknown."""
         if run.status != "completed":
             return f"{run.status}: nothing was accepted for good"
         role = self.role or (None if self.link else run.answer.role if run.answer else None)

@@ -150,7 +150,7 @@ class TextMeasure(OutputEvaluator):
             scores = (
                 self.missing(found.missing(number)) if draft is None else self._scores_of(draft)
             )
-            told = {} if draft is None else draft_detail(run, draft)
+            origin = {} if draft is None else draft_detail(run, draft)
             for score in scores:
                 name = draft_name(score.name, number)
-                yield replace(score, name=name, passed=None, detail={**told, **score.detail})
+                yield replace(score, name=name, passed=None, detail={**origin, **score.detail})

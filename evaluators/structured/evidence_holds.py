@@ -141,15 +141,15 @@ class EvidenceHolds(OutputEvaluator):
                 why = foreign_columns([column], known, self.table)
                 return Item(claim.value, None, False, why)
         try:
-            told = await _computed(claim, measure)
+            computed = await _computed(claim, measure)
         except EvaluationError as refusal:
             return Item(claim.value, None, False, f"cannot be computed: {refusal}")
-        return self._compared(claim, told)
+        return self._compared(claim, computed)
 
-    def _compared(self, claim: _Claim, told: Mapping[str, JSON]) -> Item:
-        found = told.get("value")
+    def _compared(self, claim: _Claim, computed: Mapping[str, JSON]) -> Item:
+        found = computed.get("value")
         if not _is_number(found):
-            why = told.get("reason") or (
+            why = computed.get("reason") or (
                 f"it is {found!r}" if found is not None else "none computed"
             )
             return Item(claim.value, None, False, f"has no number to compare with: {why}")

@@ -45,11 +45,11 @@ class MatchesSchema(OutputEvaluator):
         value = value_at(output, self.field)
         if value is ABSENT:
             return self.score(False, f"the output has no field {self.field!r}")
-        faults = await asyncio.to_thread(_faults, checker_for(self.schema), value)
+        faults = await asyncio.to_thread(_schema_errors, checker_for(self.schema), value)
         return self.score(not faults, "; ".join(faults), detail={"faults": list(faults)})
 
 
-def _faults(checker: SchemaChecker, value: JSON) -> tuple[str, ...]:
+def _schema_errors(checker: SchemaChecker, value: JSON) -> tuple[str, ...]:
     faults = checker.errors(value, _SHOWN)
     if not faults or not isinstance(value, str):
         return faults

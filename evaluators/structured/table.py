@@ -17,7 +17,7 @@ async def table_columns(context: Context, table: Path) -> list[str]:
     """Return the names of the table's columns, in order, from the tool ``get_schema``.
 
     Raises:
-        EvaluationError: The table cannot be read, or has more columns than the tool tells.
+        EvaluationError: The table cannot be read, or has more columns than the tool lists.
     """
     get_schema = context.tool("get_schema", {"file": str(table)})
     result = await get_schema()
@@ -29,16 +29,16 @@ async def table_columns(context: Context, table: Path) -> list[str]:
 
 def foreign_columns(names: Sequence[str], known: Sequence[str], table: Path) -> str:
     """Return words for the author of an output that names columns which the table has not; "" for none."""
-    told, strange = [], False
+    parts, strange = [], False
     for name in names:
         close = nearest(name, known)
         strange = strange or close is None
         hint = f" (did you mean {close!r}?)" if close else ""
-        told.append(f"{name!r} is no column of {table.name}{hint}")
+        parts.append(f"{name!r} is no column of {table.name}{hint}")
     if strange:
         more = ", …" if len(known) > _SHOWN else ""
-        told.append(f"its columns are: {', '.join(known[:_SHOWN])}{more}")
-    return "; ".join(told)
+        parts.append(f"its columns are: {', '.join(known[:_SHOWN])}{more}")
+    return "; ".join(parts)
 
 
 def structured(output: Output, field: str) -> JSON:

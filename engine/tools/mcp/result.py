@@ -49,7 +49,7 @@ def hidden(value: JSON, hide: Callable[[str], str]) -> JSON:
     return [hidden(part, hide) for part in value] if isinstance(value, list) else value
 
 
-def _content_block(content: Any) -> JSON:  # noqa: ANN401 - a union of the SDK, told apart by `type`
+def _content_block(content: Any) -> JSON:  # noqa: ANN401 - a union of the SDK, discriminated by `type`
     """Return one block of content: texts as they are, of anything else what it is."""
     if content.type == "text":
         return {"text": content.text}

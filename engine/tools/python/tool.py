@@ -120,7 +120,7 @@ async def _in_thread(function: Callable[..., Any], arguments: Mapping[str, JSON]
     done: asyncio.Future[object] = loop.create_future()
     context = contextvars.copy_context()
 
-    def tell(value: object, fault: BaseException | None) -> None:
+    def set_outcome(value: object, fault: BaseException | None) -> None:
         if done.done():
             return  # given up
         if fault is None:
@@ -136,7 +136,7 @@ async def _in_thread(function: Callable[..., Any], arguments: Mapping[str, JSON]
         except BaseException as raised:  # noqa: BLE001 - `sys.exit` in a tool ends no study
             fault = raised
         if not loop.is_closed():
-            loop.call_soon_threadsafe(tell, value, fault)
+            loop.call_soon_threadsafe(set_outcome, value, fault)
 
     threading.Thread(target=work, daemon=True, name=f"tool {function.__name__}").start()
     return await done

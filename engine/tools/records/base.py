@@ -26,7 +26,7 @@ class RecordsTool(Tool):
 
     Attributes:
         file: The records: JSON lines, an object a line.
-        id: The field that tells one record from the others.
+        id: The field that identifies a record.
         where: Only records with these values: the others are not there for the tool.
         show: The fields that results show; default all.
         characters: The largest result, in characters of JSON.

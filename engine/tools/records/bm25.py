@@ -73,7 +73,7 @@ class Index:
             import bm25s  # type: ignore[import-untyped]  # untyped, and slow to import: only who searches waits
 
             ids = [[self._ids[word] for word in each] for each in tokens]
-            bm25s.logger.setLevel("WARNING")  # it tells of every index, at a level of its own
+            bm25s.logger.setLevel("WARNING")  # it logs every index
             self._scorer = bm25s.BM25(dtype="float64")
             self._scorer.index((ids, self._ids), show_progress=False)
 

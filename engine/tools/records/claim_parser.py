@@ -1,4 +1,4 @@
-"""What a sentence states, as far as words tell: its stems, its figures, whether it denies."""
+"""What a sentence states: its stems, its quantities, whether it denies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPORTING = frozenset(
     review reviewer reviewers reviews said say says several state stated states user users various
     """.split()  # noqa: SIM905 - a list would be four times as long
 )
-"""Words that tell who says a thing, not the thing."""
+"""Words that name the speaker, not the statement."""
 
 UNITS: Mapping[str, tuple[str, float]] = {
     **dict.fromkeys(("gb", "gigabyte", "gigabytes"), ("GB", 1.0)),

@@ -94,7 +94,7 @@ class SearchRecords(RecordsTool):
                     "`by: meaning` needs `embed`, such as {provider: llama, model: smollm2}"
                 )
             named = f"{self.embed.get('provider')} {self.embed.get('model') or ''}".rstrip()
-            _ = self._embedder  # wrong settings are told before anything runs
+            _ = self._embedder  # wrong settings are refused before anything runs
             # The description is the class's where words are compared: this tool alone is another.
             object.__setattr__(self, "description", _MEANING.format(embedder=named))
 

@@ -249,7 +249,7 @@ class VerifyClaim(RecordsTool):
         claim: Statement,
         cases: Sequence[_RecordCase],
     ) -> list[dict[str, JSON]]:
-        told = [one for case in sorted(cases, key=self._rank) for one in case.passages]
+        ranked = [one for case in sorted(cases, key=self._rank) for one in case.passages]
         return [
             {
                 "id": store.records[one.passage.record].get(self.id),
@@ -257,7 +257,7 @@ class VerifyClaim(RecordsTool):
                 "text": one.passage.text,
                 "score": round(_word_coverage(read, claim, [one]), 3),
             }
-            for one in told[: self.limit]
+            for one in ranked[: self.limit]
         ]
 
 

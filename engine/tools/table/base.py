@@ -48,7 +48,7 @@ class TableTool(Tool):
         separator: Between cells; default a comma, and a file that looks otherwise is refused.
         decimal: The decimal mark, ``.`` or ``,``.
         missing: Texts that mean missing, beside the empty cell.
-        columns: Types of columns by name, where the cells alone do not tell them.
+        columns: Types of columns by name, where the cells alone are ambiguous.
         characters: The largest result, in characters of JSON.
     """
 

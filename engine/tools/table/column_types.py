@@ -214,7 +214,7 @@ def make_column(
         cells: Its cells as the file holds them; None where there is none.
         read: Reads one cell.
         declared: The type its author declares.
-        lines: The line of each cell, for faults.
+        lines: The line of each cell, for errors.
 
     Raises:
         TableError: A cell is not of the declared type.

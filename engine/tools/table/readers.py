@@ -40,7 +40,7 @@ _SEPARATORS = {";": "`;`", "\t": "a tab", "|": "`|`"}
 
 
 class TableError(ValueError):
-    """Raised when a file is no table that can be read rightly; the text names line and cure."""
+    """Raised when a file cannot be read as a table; the text names the line and a hint."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
