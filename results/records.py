@@ -8,25 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from orglab.providers.base import JSON
 
 __all__ = [
-    "CallRecord",
+    "CallEntry",
+    "DecisionEntry",
     "Event",
+    "JournalEntry",
     "Output",
     "RunRecord",
     "RunStatus",
     "Scale",
     "Score",
-    "ToolCallRecord",
+    "ToolEntry",
     "Verdict",
 ]
 
 
 RunStatus: TypeAlias = Literal["running", "completed", "stopped", "failed"]
 """``running``: begun and neither ended nor given up, so that it can be resumed."""
+
+_NO_TOKENS: Final = {"input": 0, "output": 0, "cached_input": 0, "reasoning": 0}
 
 Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "interval", "ratio", "count"]
 
@@ -117,25 +121,27 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CallRecord:
+class CallEntry:
     """One durable call of a model.
 
     Attributes:
-        position: Where in the run it stands: ``tick.kind.index.step``; unique in the run.
-        identity: Hex digest of everything that makes the call what it is.
-        copy: The copy that spoke.
+        position: Where in the run: ``tick.kind.index.step``; unique in the run.
+        identity: Hex digest of everything that determines the call.
+        copy: The copy that made it.
         role: Its role.
         purpose: ``turn``, ``review`` or ``judge``.
         visit: Which turn of the copy.
         provider: The provider's name.
-        model: The model asked for.
+        model: The model requested.
         served: The model that served.
-        request: ``{messages, tools, schema, params, seed}``, whole.
+        request: ``{messages, tools, schema, params, seed}``.
         text: The reply's text.
         reasoning: The reply's reasoning, apart.
-        tool_calls: The tool calls that the reply asked for: ``{id, name, arguments}``.
+        tool_calls: The tool calls that the reply requests: ``{id, name, arguments}``.
+        native: The provider's own structured output gave the reply.
         stop: Why the model stopped.
-        read: How the reply was read: ``{how, problem?, objects?, repaired?, …}``; {} for a reply
+        fingerprint: The server's fingerprint of the model, or None.
+        read: How the reply was parsed: ``{how, problem?, objects?, repaired?, …}``; {} for a reply
             with tool calls or free text.
         tokens: ``{input, output, cached_input, reasoning}``.
         cost_usd: US dollars; None where the price is unknown.
@@ -143,36 +149,38 @@ class CallRecord:
         waiting_seconds: Seconds of waiting.
         attempts: Requests sent for it.
         cut: Of them, those that the server may have billed unknown to us.
-        reserved_usd: The most US dollars that those can have cost; None where that is unknown.
+        reserved_usd: Upper bound of their cost in US dollars; None if unknown.
         simulated: No language model wrote it.
         error: ``{kind, message}`` where the call gave no answer, else None.
         logprobs: Where the provider gave them.
         notes: What was changed on the way.
-        kept: Where the reply comes from when another study had paid for it: ``{study, paid}``.
-            ``attempts`` is 0 then, as it is (with no ``kept``) where another run of this study paid.
+        kept: The origin of a reply that another study paid for: ``{study, paid}``. ``attempts`` is
+            0 then, as it is (with no ``kept``) where another run of this study paid.
     """
 
     position: str
-    identity: str
-    copy: str
-    role: str
-    purpose: str
-    visit: int
-    provider: str
-    model: str
-    served: str
-    request: Mapping[str, JSON]
-    text: str
-    reasoning: str
-    tool_calls: Sequence[Mapping[str, JSON]]
-    stop: str
-    read: Mapping[str, JSON]
-    tokens: Mapping[str, int]
-    cost_usd: float | None
-    service_seconds: float
-    waiting_seconds: float
-    attempts: int
-    simulated: bool
+    identity: str = ""
+    copy: str = ""
+    role: str = ""
+    purpose: str = "turn"
+    visit: int = 0
+    provider: str = ""
+    model: str = ""
+    served: str = ""
+    request: Mapping[str, JSON] = field(default_factory=dict)
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: Sequence[Mapping[str, JSON]] = ()
+    native: bool = False
+    stop: str = ""
+    fingerprint: str | None = None
+    read: Mapping[str, JSON] = field(default_factory=dict)
+    tokens: Mapping[str, int] = field(default_factory=_NO_TOKENS.copy)
+    cost_usd: float | None = None
+    service_seconds: float = 0.0
+    waiting_seconds: float = 0.0
+    attempts: int = 0
+    simulated: bool = False
     error: Mapping[str, JSON] | None = None
     logprobs: JSON = None
     notes: Sequence[str] = ()
@@ -182,16 +190,29 @@ class CallRecord:
 
     @property
     def paid(self) -> bool:
-        """A request was sent for it: the reply was not taken from another run or study."""
+        """Whether a request was sent for it: the reply is not another run's or study's."""
         return self.attempts > 0 or self.error is not None
+
+    @property
+    def replied(self) -> bool:
+        """Whether a reply came or tokens were counted, so that it may be billed."""
+        kind = str((self.error or {}).get("kind", ""))
+        came = self.error is None or kind == "refusal" or kind.startswith("unreadable reply")
+        return came or any(self.tokens.values())
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is complete and readable: no failure, no refusal, nothing cut by a limit."""
+        complete = self.error is None and self.stop in ("stop", "tool_calls")
+        return complete and not self.read.get("problem")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ToolCallRecord:
+class ToolEntry:
     """One durable tool call.
 
     Attributes:
-        position: Where in the run it stands; unique in the run.
+        position: Where in the run; unique in the run.
         copy: The copy that called.
         role: Its role.
         visit: Which turn of the copy.
@@ -205,16 +226,41 @@ class ToolCallRecord:
     """
 
     position: str
-    copy: str
-    role: str
-    visit: int
-    tool: str
-    arguments: JSON
-    result: JSON
-    error: bool
-    refused: str
-    seconds: float
+    copy: str = ""
+    role: str = ""
+    visit: int = 0
+    tool: str = ""
+    arguments: JSON = None
+    result: JSON = None
+    error: bool = False
+    refused: str = ""
+    seconds: float = 0.0
     prompt: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DecisionEntry:
+    """One durable decision that is neither a model's nor a tool's: the finding of a check.
+
+    Attributes:
+        position: Where in the run; unique in the run.
+        output: Id of the output that it is about, or "".
+        what: What kind of decision: ``check``.
+        copy: The copy that wrote the output.
+        error: ``{kind, message}`` where it failed the turn, else None.
+        finding: What a check found, else None.
+    """
+
+    position: str
+    output: str = ""
+    what: str = ""
+    copy: str = ""
+    error: Mapping[str, JSON] | None = None
+    finding: Mapping[str, JSON] | None = None
+
+
+JournalEntry: TypeAlias = CallEntry | ToolEntry | DecisionEntry
+"""One durable thing of a run; strict JSON throughout."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -277,6 +323,6 @@ class RunRecord:
     outputs: Sequence[Output] = ()
     verdicts: Sequence[Verdict] = ()
     events: Sequence[Event] = ()
-    calls: Sequence[CallRecord] = ()
-    tool_calls: Sequence[ToolCallRecord] = ()
+    calls: Sequence[CallEntry] = ()
+    tool_calls: Sequence[ToolEntry] = ()
     asked_again: int = 0

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 from orglab.providers.base import JSON
 from orglab.results.records import Output, Verdict
 
-__all__ = ["NOTHING", "Blackboard", "Directive", "Entries", "Entry", "Post", "readable"]
+__all__ = ["NOTHING", "Blackboard", "BoardEntries", "BoardEntry", "Directive", "Post", "readable"]
 
-Part: TypeAlias = tuple[str, int] | None
+ListItem: TypeAlias = tuple[str, int] | None
 """Of a list handed out item by item: its field, and which item, from 1."""
 
 
@@ -24,7 +24,7 @@ def readable(value: JSON) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class BoardEntry:
     """What a template sees of one thing that was said; printed, it is its text.
 
     Attributes:
@@ -56,14 +56,14 @@ class Entry:
         return bool(self.text)
 
 
-NOTHING = Entry(kind="output", role="", copy="", text="", value=None)
+NOTHING = BoardEntry(kind="output", role="", copy="", text="", value=None)
 """What a template sees where nothing was said yet: it prints as nothing and is false."""
 
 
-class Entries(Sequence[Entry]):
-    """Entries as a template sees them; printed, each stands under its speaker's name."""
+class BoardEntries(Sequence[BoardEntry]):
+    """BoardEntries as a template sees them; printed, each stands under its speaker's name."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[BoardEntry]) -> None:
         self._entries = entries
 
     def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - a Sequence's two overloads
@@ -72,14 +72,14 @@ class Entries(Sequence[Entry]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[BoardEntry]:
         return iter(self._entries)
 
     def __str__(self) -> str:
         return "\n\n".join(f"### {_heading(entry)}\n{entry.text}" for entry in self._entries)
 
 
-def _heading(entry: Entry) -> str:
+def _heading(entry: BoardEntry) -> str:
     if entry.kind == "output":
         return f"From {entry.copy}"
     return f"{entry.kind.capitalize()} of {entry.copy} to {entry.to}"
@@ -129,7 +129,7 @@ class Post:
         hidden: It was withdrawn from everyone's sight.
     """
 
-    entry: Entry
+    entry: BoardEntry
     output: str = ""
     hidden: bool = False
 
@@ -142,15 +142,15 @@ class Blackboard:
         self._by_output: dict[str, Post] = {}
         self._last: dict[str, str] = {}
         self.outputs: dict[str, Output] = {}
-        self._lent: dict[tuple[str, str, Part], Entry] = {}
+        self._outer_entries: dict[tuple[str, str, ListItem], BoardEntry] = {}
 
-    def lend(self, output: str, link: str, part: Part, entry: Entry) -> None:
+    def add_outer(self, output: str, link: str, part: ListItem, entry: BoardEntry) -> None:
         """Makes an entry from outside the run known, for inboxes alone."""
-        self._lent[output, link, part] = entry
+        self._outer_entries[output, link, part] = entry
 
     def post(self, output: Output) -> None:
         """Puts an output on the board."""
-        entry = Entry(
+        entry = BoardEntry(
             kind="output",
             role=output.role,
             copy=output.copy,
@@ -169,7 +169,7 @@ class Blackboard:
         text = verdict.reason
         if verdict.suggestion:
             text += f"\nSuggestion: {verdict.suggestion}"
-        entry = Entry(
+        entry = BoardEntry(
             kind=kind, role=verdict.superior, copy=verdict.superior, text=text, value=text, to=to
         )
         self._posts.append(Post(entry=entry))
@@ -188,10 +188,13 @@ class Blackboard:
                 self._last[copy] = post.output
                 return
 
-    def entry(self, output: str, link: str = "", part: Part = None) -> Entry:
+    def entry(self, output: str, link: str = "", part: ListItem = None) -> BoardEntry:
         """The entry of an output, as it stands in an inbox: whole, or one item of a list in it."""
-        if self._lent and (lent := self._lent.get((output, link, part))) is not None:
-            return lent
+        if (
+            self._outer_entries
+            and (outer := self._outer_entries.get((output, link, part))) is not None
+        ):
+            return outer
         entry = self._by_output[output].entry
         if not link:
             return entry
@@ -201,18 +204,18 @@ class Blackboard:
         value = entry.value[field][number - 1]
         return replace(entry, link=link, value=value, text=readable(value), item=number)
 
-    def visible(self) -> Entries:
+    def visible(self) -> BoardEntries:
         """Everything on the board that was not withdrawn, oldest first."""
-        return Entries([post.entry for post in self._posts if not post.hidden])
+        return BoardEntries([post.entry for post in self._posts if not post.hidden])
 
-    def latest(self, other_than: str) -> Entry | None:
+    def latest(self, other_than: str) -> BoardEntry | None:
         """The last visible output of another role than this."""
         for post in reversed(self._posts):
             if post.output and not post.hidden and post.entry.role != other_than:
                 return post.entry
         return None
 
-    def last_of(self, replicas: Sequence[str]) -> list[Entry]:
+    def last_of(self, replicas: Sequence[str]) -> list[BoardEntry]:
         """The last visible output of each of ``replicas`` that has one, in their order."""
         return [self._by_output[self._last[copy]].entry for copy in replicas if copy in self._last]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
 from orglab.engine.run.calls.toolbox import Toolbox, rendered_settings
-from orglab.engine.run.review import CheckCrashed, Finding
+from orglab.engine.run.review import CheckCrashed, CheckFinding
 from orglab.engine.run.state import RunState
 from orglab.engine.spec.model import EvaluatorUse
 from orglab.engine.spec.validate.path_confinement import FileRefused, read_limited
@@ -23,8 +24,8 @@ from orglab.evaluators.base import (
     ToolFunction,
 )
 from orglab.providers.base import JSON, ToolError
-from orglab.results.records import Output
-from orglab.results.store.journal.journal import Entry, Journal
+from orglab.results.records import DecisionEntry, Output
+from orglab.results.store.journal.journal import Journal
 
 __all__ = ["CheckRunner", "EvaluationContext", "HasUnit", "make_evaluator"]
 
@@ -41,7 +42,7 @@ class HasUnit(Protocol):
         """Its other columns."""
 
 
-async def _no_question(*_: JSON, **__: JSON) -> JSON:
+async def _refuse_question(*_: JSON, **__: JSON) -> JSON:
     raise EvaluationError("a check cannot ask a model; let the superior judge")
 
 
@@ -58,7 +59,7 @@ class EvaluationContext:
 
     inputs: Mapping[str, JSON]
     extra: Mapping[str, JSON]
-    ask: AskFunction = _no_question
+    ask: AskFunction = _refuse_question
     read: dict[Path, str] = field(default_factory=dict)
 
     def document(self, path: Path) -> JSON:
@@ -129,7 +130,7 @@ class CheckRunner:
     unit: HasUnit
     _number: int = 0
 
-    async def check(self, checks: Sequence[EvaluatorUse], output: Output) -> list[Finding]:
+    async def check(self, checks: Sequence[EvaluatorUse], output: Output) -> list[CheckFinding]:
         """What each check that looks at this output's role found.
 
         Raises:
@@ -139,19 +140,22 @@ class CheckRunner:
         looking = [use for use in checks if use.arguments.get("role") in looked_at]
         return [await self._finding(use, output) for use in looking]
 
-    async def _finding(self, use: EvaluatorUse, output: Output) -> Finding:
+    async def _finding(self, use: EvaluatorUse, output: Output) -> CheckFinding:
         position = f"{self.state.tick}.check.{self._number}"
         self._number += 1
         entry = self.journal.recorded(position)
-        if entry is None:
-            body = await self._look(use, output)
-            entry = Entry(position=position, kind="decision", identity=output.id, body=body)
+        if not isinstance(entry, DecisionEntry):
+            entry = await self._check(use, output, position)
             await self.journal.keep(entry)
-        if entry.body["error"]:
-            raise CheckCrashed(entry.body["error"]["kind"], entry.body["error"]["message"])
-        return Finding(**entry.body["finding"])
+        if entry.error or entry.finding is None:
+            error = entry.error or {"kind": f"check {use.use}", "message": "nothing recorded"}
+            raise CheckCrashed(error["kind"], error["message"])
+        return CheckFinding(**entry.finding)
 
-    async def _look(self, use: EvaluatorUse, output: Output) -> dict[str, JSON]:
+    async def _check(self, use: EvaluatorUse, output: Output, position: str) -> DecisionEntry:
+        made = partial(
+            DecisionEntry, position=position, output=output.id, what="check", copy=output.copy
+        )
         context = EvaluationContext(inputs=self.unit.inputs, extra=self.unit.extra)
         try:
             evaluator = make_evaluator(use, self.toolbox)
@@ -160,12 +164,11 @@ class CheckRunner:
             score = await evaluator.check(output, context)
         except Exception as crash:  # noqa: BLE001 - a plugin may raise anything; it fails the turn
             error = {"kind": f"check {use.use}", "message": f"{type(crash).__name__}: {crash}"}
-            return {"what": "check", "copy": output.copy, "error": error, "finding": None}
-        finding = Finding(
+            return made(error=error)
+        finding = CheckFinding(
             evaluator=use.use,
             passed=bool(score.passed),
             value=score.value,
             reason=score.reason,
         )
-        found = asdict(finding)
-        return {"what": "check", "copy": output.copy, "error": None, "finding": found}
+        return made(finding=asdict(finding))

@@ -1,37 +1,46 @@
 """One run of a team: tick after tick, until nobody is ready or something ends it.
 
-Given a spec, a unit, a seed and the models' replies, a run is a deterministic function: events are
+SubrunContext a spec, a unit, a seed and the models' replies, a run is a deterministic function: events are
 ordered by tick and declared order, never by which reply came back first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.blackboard import Entry, readable
+from orglab.engine.run.blackboard import BoardEntry, readable
 from orglab.engine.run.calls.call_key import CallCounter, digest
+from orglab.engine.run.calls.model_call import ModelCalls, SharedResponses
 from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.run.calls.pool_draws import draw_models
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.checks import CheckRunner
 from orglab.engine.run.errors import TurnFailed
-from orglab.engine.run.inner_meter import NestedLimits
-from orglab.engine.run.limits import LimitReached, RunLimits, RunUsage
+from orglab.engine.run.limits import LimitReached, NestedLimits, RunLimits, RunUsage
 from orglab.engine.run.outcome import Outcome, Unit
 from orglab.engine.run.prompts.rendering import Prompter
 from orglab.engine.run.replicas import Replica, output_id
 from orglab.engine.run.review import Reviewer
 from orglab.engine.run.routing import Delivery, EventDraft, InboxItem, Routing, RoutingPlan
-from orglab.engine.run.side_by_side import side_by_side
 from orglab.engine.run.state import RunState
-from orglab.engine.run.subrun import InnerJournal, Names, renamed
-from orglab.engine.run.team_turn import Given, TeamTurn, given_to, hand_in, team_inputs
-from orglab.engine.run.turn import SharedResponses, Turn, TurnRunner
+from orglab.engine.run.subrun import (
+    SubrunContext,
+    SubrunJournal,
+    SubrunNames,
+    TeamTurn,
+    context_for,
+    deliver_context,
+    outer_events,
+    team_inputs,
+)
+from orglab.engine.run.turn import Turn
 from orglab.engine.run.turn_preparation import TurnPreparation
+from orglab.engine.run.turn_runner import TurnRunner
 from orglab.engine.run.voting import counted
 from orglab.engine.spec.model import AuthorityLink
 from orglab.engine.spec.validate.path_confinement import confined_file
@@ -41,6 +50,8 @@ from orglab.providers.structured_output.parse import Reading
 from orglab.results.records import Output
 from orglab.results.store.journal.history import outputs_of, together
 from orglab.results.store.journal.journal import Journal
+
+T = TypeVar("T")
 
 __all__ = ["Outcome", "RunPlan", "Unit", "resolver", "run_team"]
 
@@ -115,7 +126,7 @@ class _Frame:
         drawn: Whom models are drawn for: the unit, and the copy whose team this is.
         tossed: Whom coins are tossed for: the same, and which turn of the copy.
         within: The output that the run is to give in the run around it; "" for a run by itself.
-        given: What reaches the roles that begin it.
+        context: What reaches the roles that begin it.
     """
 
     seed: int
@@ -125,19 +136,19 @@ class _Frame:
     drawn: str
     tossed: str
     within: str = ""
-    given: Given | None = None
+    context: SubrunContext | None = None
 
 
 class _Stopped(Exception):
     """Raised within a run to stop it; the text is the limit.
 
     Attributes:
-        fault: Where the limit is one of the run around it: what that one is to know.
+        error: Where the limit is one of the run around it: what that one is to know.
     """
 
-    def __init__(self, limit: str, fault: LimitReached | None = None) -> None:
+    def __init__(self, limit: str, error: LimitReached | None = None) -> None:
         super().__init__(limit)
-        self.fault = fault
+        self.error = error
 
 
 class _Failed(Exception):
@@ -148,8 +159,9 @@ class _Failed(Exception):
         self.of_account = of_account
 
 
-_Prepared: TypeAlias = Turn | TeamTurn | Reading | TurnFailed
-"""A turn to take, or what comes of it without one."""
+_Refusal: TypeAlias = TurnFailed | LimitReached
+_Prepared: TypeAlias = Turn | TeamTurn | Reading | _Refusal
+"""A turn to take, or its result where no model is called."""
 _CALLING = (Turn, TeamTurn)
 
 
@@ -182,21 +194,23 @@ class _Run:
         self.routing = Routing(plan.routing)
         self.state = RunState(plan.topology, self.replicas, journal)
         self.counter = CallCounter(scope=frame.scope)
-        self.names: dict[str, Names] = {}
-        self.fault: LimitReached | None = None
+        self.names: dict[str, SubrunNames] = {}
+        self.error: LimitReached | None = None
         toolbox = _toolbox(plan, unit)
         self.runner = TurnRunner(
-            journal=journal,
-            counter=self.counter,
+            calls=ModelCalls(
+                journal=journal,
+                counter=self.counter,
+                toolbox=toolbox,
+                unit=unit.id,
+                replicate=frame.replicate,
+                sharing=frame.sharing,
+                within=frame.within,
+            ),
             limits=self.limits,
-            toolbox=toolbox,
             prompter=plan.prompter,
-            unit=unit.id,
-            replicate=frame.replicate,
-            sharing=frame.sharing,
-            within=frame.within,
         )
-        self.speaking = TurnPreparation(
+        self.preparation = TurnPreparation(
             runner=self.runner,
             state=self.state,
             replicas=self.replicas,
@@ -208,16 +222,16 @@ class _Run:
         self.reviewer = Reviewer(
             state=self.state,
             routing=self.routing,
-            speaker=self.speaking,
+            review_turns=self.preparation,
             checker=CheckRunner(state=self.state, journal=journal, toolbox=toolbox, unit=unit),
             links=plan.reviews,
             seed=frame.seed,
             unit=frame.tossed,
             replicate=frame.replicate,
         )
-        if frame.given is not None:
-            hand_in(
-                frame.given,
+        if frame.context is not None:
+            deliver_context(
+                frame.context,
                 plan.team.start,
                 replicas=self.replicas,
                 state=self.state,
@@ -238,7 +252,7 @@ class _Run:
             while ready := self.routing.ready():
                 await self._tick(ready)
         except _Stopped as stop:
-            self.fault = stop.fault
+            self.error = stop.error
             return self._end("stopped", str(stop))
         except _Failed as failure:
             self.of_account = failure.of_account
@@ -267,19 +281,19 @@ class _Run:
             raise self._stopped(LimitReached("turns"))
 
     def _stopped(self, limit: LimitReached) -> _Stopped:
-        fault = self.limits.outer_fault(limit) if isinstance(self.limits, NestedLimits) else None
-        return _Stopped(limit.which, fault)
+        error = self.limits.outer_error(limit) if isinstance(self.limits, NestedLimits) else None
+        return _Stopped(limit.which, error)
 
     async def _turns(self, allowed: list[Replica]) -> tuple[list[Output], list[str]]:
         """Takes the turns of a tick side by side on the same snapshot, and posts them."""
         taken = [self._begin(copy) for copy in allowed]
-        turns = await side_by_side(
+        turns = await _gather(
             [self._prepare(copy, inbox, number) for number, (copy, inbox) in enumerate(taken)]
         )
         self._rank(turns)
         self._allow(turns)
-        results = await side_by_side([self._take(turn, len(turns)) for turn in turns])
-        self.limits.close_tick(_spent(turn) for turn in turns)
+        results = await _gather([self._take(turn, len(turns)) for turn in turns])
+        self.limits.close_tick(_usage_of_turn(turn) for turn in turns)
         self.limits.turns += sum(turn.turns for turn in turns if isinstance(turn, TeamTurn))
         self.counter.close(
             [call for turn in turns if isinstance(turn, _CALLING) for call in turn.calls]
@@ -303,16 +317,13 @@ class _Run:
         """A copy's own turn, ready to be taken; the failure where it cannot be."""
         role = copy.role
         if role.asks:
-            return await self.speaking.prepare(copy, inbox, number)
-        try:
-            if role.vote is not None:
-                return Reading(value=counted(role.vote, self._ballots(inbox)))
-            return self._team_turn(copy, inbox, f"{self.state.tick}.turn.{number}")
-        except TurnFailed as fault:
-            return fault
+            return await self.preparation.prepare(copy, inbox, number)
+        if role.vote is not None:
+            return Reading(value=counted(role.vote, self._ballots(inbox)))
+        return self._team_turn(copy, inbox, f"{self.state.tick}.turn.{number}")
 
-    def _ballots(self, inbox: Sequence[InboxItem]) -> list[Entry]:
-        return [self.state.board.entry(item.output, item.link, item.part) for item in inbox]
+    def _ballots(self, inbox: Sequence[InboxItem]) -> list[BoardEntry]:
+        return [self.state.blackboard.entry(item.output, item.link, item.part) for item in inbox]
 
     def _rank(self, turns: Sequence[_Prepared]) -> None:
         """Ranks turns that begin with an equal call, so that none gets another's reply."""
@@ -330,29 +341,28 @@ class _Run:
         if not self.limits.limits_cost:
             return
         paid = [turn for turn in turns if isinstance(turn, _CALLING)]
-        first = [self.runner.most_first(turn) if isinstance(turn, Turn) else 0.0 for turn in paid]
+        first = [
+            self.runner.next_call_bound(turn) if isinstance(turn, Turn) else 0.0 for turn in paid
+        ]
         for turn, allowance in zip(paid, self.limits.allowances(first), strict=True):
             turn.allowance = allowance
 
-    async def _take(self, turn: _Prepared, beside: int) -> Reading | TurnFailed | LimitReached:
-        try:
-            if isinstance(turn, TeamTurn):
-                return await self._play_team(turn, beside)
-            return await self.runner.take(turn) if isinstance(turn, Turn) else turn
-        except (TurnFailed, LimitReached) as fault:
-            return fault
+    async def _take(self, turn: _Prepared, beside: int) -> Reading | _Refusal:
+        if isinstance(turn, TeamTurn):
+            return await self._play_team(turn, beside)
+        return await self.runner.take(turn) if isinstance(turn, Turn) else turn
 
     # --- roles that are teams ---------------------------------------------------------------
 
     def _team_turn(self, copy: Replica, inbox: Sequence[InboxItem], position: str) -> TeamTurn:
-        variables = self.speaking.variables(copy, inbox)
+        variables = self.preparation.variables(copy, inbox)
         inputs = team_inputs(copy.role, variables, self.unit.inputs, self.plan.prompter)
         return TeamTurn(
             copy=copy,
             visit=self.state.visits[copy.name],
             position=position,
             inputs=inputs,
-            given=given_to(copy, inbox, self.state),
+            context=context_for(copy, inbox, self.state),
         )
 
     async def _play_team(self, turn: TeamTurn, beside: int) -> Reading:
@@ -362,22 +372,22 @@ class _Run:
             TurnFailed: The team gave none.
             LimitReached: A limit of this run, or of one around it, is reached.
         """
-        names = self.names.setdefault(turn.copy.name, Names.of(turn.copy))
+        names = self.names.setdefault(turn.copy.name, SubrunNames.of(turn.copy))
         inner = self._inner(turn, names, beside)
         outcome = await inner.play()
-        turn.spent, turn.turns = inner.limits.spent, outcome.turns
-        turn.events = renamed(outcome.events, names, turn.visit)
+        turn.usage, turn.turns = inner.limits.usage, outcome.turns
+        turn.events = outer_events(outcome.events, names, turn.visit)
         names.close(outcome.events)
         if inner.counter.history:
             turn.calls.append((digest("team", str(turn.rank)), inner.counter.history))
-        if inner.fault is not None:
-            raise inner.fault
+        if inner.error is not None:
+            raise inner.error
         if outcome.answer is None:
             words = f"{outcome.status}: {outcome.reason}"
             raise TurnFailed("team", words, of_account=inner.of_account)
         return Reading(value=outcome.answer.value)
 
-    def _inner(self, turn: TeamTurn, names: Names, beside: int) -> _Run:
+    def _inner(self, turn: TeamTurn, names: SubrunNames, beside: int) -> _Run:
         """The run of a team, below this one."""
         plan, frame, copy = self.plan.teams[turn.copy.role.name], self.frame, turn.copy.name
         inner = _Frame(
@@ -388,12 +398,12 @@ class _Run:
             drawn=f"{frame.drawn}/{copy}",
             tossed=f"{frame.tossed}/{output_id(copy, turn.visit)}",
             within=f"{frame.within}/{output_id(copy, turn.visit)}".lstrip("/"),
-            given=turn.given,
+            context=turn.context,
         )
         limits = NestedLimits(
             plan.topology.limits, self.limits, beside=beside, allowance=turn.allowance
         )
-        journal = InnerJournal(self.journal, f"{turn.position}.team", names)
+        journal = SubrunJournal(self.journal, f"{turn.position}.team", names)
         return _Run(plan, replace(self.unit, inputs=turn.inputs), journal, inner, limits)
 
     # --- what they said ---------------------------------------------------------------------
@@ -402,7 +412,7 @@ class _Run:
         self,
         allowed: list[Replica],
         turns: Sequence[_Prepared],
-        results: Sequence[Reading | TurnFailed | LimitReached],
+        results: Sequence[Reading | _Refusal],
     ) -> tuple[list[Output], list[str]]:
         outputs: list[Output] = []
         skipped: list[str] = []
@@ -410,7 +420,7 @@ class _Run:
         limit: LimitReached | None = None
         for copy, turn, result in zip(allowed, turns, results, strict=True):
             if isinstance(turn, Turn):
-                self.speaking.close(turn)
+                self.preparation.close(turn)
             elif isinstance(turn, TeamTurn):
                 self.state.absorb(turn.events)
             if isinstance(result, Reading):
@@ -443,12 +453,12 @@ class _Run:
         self.state.post(output, turn.exchange if isinstance(turn, Turn) else ())
         return output
 
-    def _failed_turn(self, copy: Replica, fault: TurnFailed, skipped: list[str]) -> None:
-        error = {"kind": fault.kind, "message": str(fault)}
+    def _failed_turn(self, copy: Replica, failure: TurnFailed, skipped: list[str]) -> None:
+        of_account, error = failure.of_account, {"kind": failure.kind, "message": str(failure)}
         self.state.emit(
             "turn_failed", copy=copy.name, visit=self.state.visits[copy.name], error=error
         )
-        if copy.role.on_error == "skip" and not fault.of_account:
+        if copy.role.on_error == "skip" and not of_account:
             self.state.directives.pop(copy.name, None)
             self.state.emit("skipped", copy=copy.name, why="error", error=error)
             skipped.append(copy.name)
@@ -465,9 +475,9 @@ class _Run:
             accepted = await self.reviewer.barrier(outputs)
         except LimitReached as limit:
             raise self._stopped(limit) from limit
-        except TurnFailed as fault:
-            words = f"review: {fault.kind}: {fault}"
-            raise _Failed(words, of_account=fault.of_account) from fault
+        except TurnFailed as error:
+            words = f"review: {error.kind}: {error}"
+            raise _Failed(words, of_account=error.of_account) from error
         self._look_at_limits()
         return accepted
 
@@ -488,7 +498,7 @@ class _Run:
     # --- the end ----------------------------------------------------------------------------
 
     def _answer(self) -> Output | None:
-        outputs = self.state.board.outputs
+        outputs = self.state.blackboard.outputs
         standing = [name for name in self.delivered if outputs[name].fate != "rejected"]
         if not standing:
             return None
@@ -500,7 +510,7 @@ class _Run:
         return together([newest[copy.name] for copy in replicas if copy.name in newest])
 
     def _last(self) -> Output | None:
-        for output in reversed(self.state.board.outputs.values()):
+        for output in reversed(self.state.blackboard.outputs.values()):
             if output.role in self.plan.topology.output and output.fate != "rejected":
                 return output
         return None
@@ -509,7 +519,7 @@ class _Run:
         """Every output, of teams within too."""
         if self.names:
             return outputs_of(self.state.events)
-        return list(self.state.board.outputs.values())
+        return list(self.state.blackboard.outputs.values())
 
     def _end(self, status: Literal["completed", "stopped", "failed"], reason: str) -> Outcome:
         answer = self._answer() if status == "completed" else None
@@ -530,14 +540,32 @@ class _Run:
             verdicts=self.state.verdicts,
             events=self.state.events,
             turns=self.limits.turns,
-            tokens=self.limits.spent.tokens,
-            cost_usd=self.limits.spent.cost_usd,
-            seconds=self.limits.spent.seconds,
+            tokens=self.limits.usage.tokens,
+            cost_usd=self.limits.usage.cost_usd,
+            seconds=self.limits.usage.seconds,
         )
 
 
-def _spent(turn: _Prepared) -> RunUsage:
-    return turn.spent if isinstance(turn, _CALLING) else RunUsage()
+async def _gather(work: Sequence[Coroutine[Any, Any, T]]) -> Sequence[T | _Refusal]:
+    """Await all work; return results, failed turns among them, in order.
+
+    Any other exception is raised once all have ended.
+    """
+    if len(work) == 1:  # spares a task, the commonest case
+        try:
+            return [await work[0]]
+        except (TurnFailed, LimitReached) as error:
+            return [error]
+    results: list[T | _Refusal] = []
+    for result in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(result, BaseException) and not isinstance(result, (TurnFailed, LimitReached)):
+            raise result
+        results.append(result)
+    return results
+
+
+def _usage_of_turn(turn: _Prepared) -> RunUsage:
+    return turn.usage if isinstance(turn, _CALLING) else RunUsage()
 
 
 def resolver(folder: Path, unit: Unit) -> Callable[[str], Path]:

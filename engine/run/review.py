@@ -21,11 +21,11 @@ from orglab.engine.spec.model import OBLIGING, Action, AuthorityLink, EvaluatorU
 from orglab.providers.base import JSON
 from orglab.results.records import Output, Verdict
 
-__all__ = ["CapFailed", "CheckCrashed", "Checker", "Finding", "Reviewer", "Speaker"]
+__all__ = ["CapFailed", "CheckCrashed", "CheckFinding", "Checker", "ReviewTurns", "Reviewer"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class CheckFinding:
     """What a check found.
 
     Attributes:
@@ -41,7 +41,7 @@ class Finding:
     reason: str
 
 
-class Speaker(Protocol):
+class ReviewTurns(Protocol):
     """Takes a superior's review turn."""
 
     async def review(self, superior: Replica, sight: ReviewSight, phase: int) -> Mapping[str, JSON]:
@@ -56,7 +56,7 @@ class Speaker(Protocol):
 class Checker(Protocol):
     """Runs the checks of a trigger."""
 
-    async def check(self, checks: Sequence[EvaluatorUse], output: Output) -> list[Finding]:
+    async def check(self, checks: Sequence[EvaluatorUse], output: Output) -> list[CheckFinding]:
         """What each check that looks at this output's role found; [] where none does.
 
         Raises:
@@ -92,7 +92,7 @@ class Reviewer:
     Attributes:
         state: The run.
         routing: Its forward links.
-        speaker: Takes review turns.
+        review_turns: Takes review turns.
         checker: Runs checks.
         links: For each role the links that review it, those with checks first.
         seed: The root seed.
@@ -104,7 +104,7 @@ class Reviewer:
 
     state: RunState
     routing: Routing
-    speaker: Speaker
+    review_turns: ReviewTurns
     checker: Checker
     links: Mapping[str, Sequence[AuthorityLink]]
     seed: int
@@ -125,10 +125,10 @@ class Reviewer:
             await self._review_all(output)
         accepted = [output for output in outputs if not self._is_void(output)]
         for output in outputs:
-            if output not in accepted and self.state.board.outputs[output.id].fate == "posted":
+            if output not in accepted and self.state.blackboard.outputs[output.id].fate == "posted":
                 self.state.mark(output.id, "lapsed")
                 self.state.emit("lapsed", output=output.id)
-        return [self.state.board.outputs[output.id] for output in accepted]
+        return [self.state.blackboard.outputs[output.id] for output in accepted]
 
     async def _review_all(self, output: Output) -> None:
         try:
@@ -212,7 +212,7 @@ class Reviewer:
         offered: Action = "comment" if link.cap == 0 else action
         verdict: Mapping[str, JSON] = {"action": offered, "reason": "\n".join(findings)}
         if spoken:
-            words = await self._spoken(link, counters, output, (offered,), findings)
+            words = await self._ask_superior(link, counters, output, (offered,), findings)
             if words is None and by == "coin":
                 return False
             verdict = words or verdict
@@ -232,7 +232,7 @@ class Reviewer:
         counters.phase[output.copy] = phase + 1
         for superior in self.routing.plan.replicas.by_role[link.source]:
             actions = _offered(link, counters, phase)
-            verdict = await self._spoken(link, counters, output, actions, [], superior, phase)
+            verdict = await self._ask_superior(link, counters, output, actions, [], superior, phase)
             if verdict is None:
                 continue
             chosen = verdict.get("target") if verdict["action"] == "revise" else None
@@ -249,7 +249,7 @@ class Reviewer:
                 return True
         return False
 
-    async def _spoken(
+    async def _ask_superior(
         self,
         link: AuthorityLink,
         counters: LinkState,
@@ -273,7 +273,7 @@ class Reviewer:
             else (),
         )
         try:
-            return await self.speaker.review(speaker, sight, phase)
+            return await self.review_turns.review(speaker, sight, phase)
         except TurnFailed as fault:
             if fault.of_account or speaker.role.on_error == "fail":
                 raise
@@ -287,7 +287,7 @@ class Reviewer:
     def _open_targets(self, link: AuthorityLink, output: Output) -> tuple[str, ...]:
         """Subordinates of the link, upstream of the output, that have one of their own."""
         upstream = self.routing.plan.team.upstream[output.role]
-        standing = self.state.board.standing()
+        standing = self.state.blackboard.standing()
         replicas = self.routing.plan.replicas.of(role for role in link.targets if role in upstream)
         return tuple(copy.name for copy in replicas if copy.name in standing)
 
@@ -325,7 +325,7 @@ class Reviewer:
         )
         self.state.record(verdict, spoken=said.spoken)
         if said.action == "comment":
-            self.state.board.say("comment", verdict, output.copy)
+            self.state.blackboard.say("comment", verdict, output.copy)
         if objects and not obliges and not forced:
             words = f"{link.source} objects to {output.id} with the cap of {link.id} used up"
             raise CapFailed("cap", words)
@@ -336,17 +336,17 @@ class Reviewer:
     def _oblige(self, output: Output, verdict: Verdict, targets: Sequence[str]) -> None:
         for target in targets:
             self._send_back(target, output, verdict)
-            self.state.board.say("directive", verdict, target)
+            self.state.blackboard.say("directive", verdict, target)
 
     def _send_back(self, target: str, output: Output, verdict: Verdict) -> None:
         """Gives a copy a directive; what it wrote last is its draft, or is withdrawn."""
         state = self.state
-        last = output.id if target == output.copy else state.board.last_id(target)
+        last = output.id if target == output.copy else state.blackboard.last_id(target)
         draft = ""
         if last is not None and verdict.action == "reject":
             state.withdraw(last)
         elif last is not None:
-            draft = state.board.outputs[last].text
+            draft = state.blackboard.outputs[last].text
             state.mark(last, "sent back")
             state.emit("sent_back", output=last)
         state.directives[target] = Directive(

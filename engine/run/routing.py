@@ -166,7 +166,7 @@ class Routing:
         state.status = "fired"
         return state.inbox
 
-    def give(self, copy: str, inbox: Sequence[InboxItem]) -> None:
+    def set_inbox(self, copy: str, inbox: Sequence[InboxItem]) -> None:
         """Puts what lies outside the run into the inbox of a copy that begins it."""
         self._states[copy].inbox = tuple(inbox)
 

@@ -51,7 +51,7 @@ class RunState:
 
     def __init__(self, topology: Topology, replicas: Replicas, journal: Journal) -> None:
         authority = topology.authority
-        self.board = Blackboard()
+        self.blackboard = Blackboard()
         self.events: list[Event] = []
         self.verdicts: list[Verdict] = []
         self.tick = 0
@@ -61,8 +61,8 @@ class RunState:
         self.calls_of: dict[str, tuple[int, ...]] = dict.fromkeys(replicas.by_name, ())
         self._exchanges: dict[str, list[tuple[str, Sequence[Message]]]] = {}
         self._journal = journal
-        self._purses = _purses(authority, replicas)
-        self._lent_stakes: dict[str, float] = {}
+        self._points = _points(authority, replicas)
+        self._outer_stakes: dict[str, float] = {}
         self._stakes = {link.id: link.stake for link in authority if link.stake}
         self._links_of = {
             name: [link for link in authority if copy.role.name in link.targets]
@@ -95,12 +95,12 @@ class RunState:
 
     def stake(self, copy: str) -> float | None:
         """The points of a copy, None where nothing is staked on it; whole ones as whole numbers."""
-        points = self._purses.get(copy, self._lent_stakes.get(copy))
+        points = self._points.get(copy, self._outer_stakes.get(copy))
         return int(points) if points is not None and points.is_integer() else points
 
-    def lend_stake(self, copy: str, points: float) -> None:
+    def set_outer_stake(self, copy: str, points: float) -> None:
         """Lets a copy see the points of the role around its team."""
-        self._lent_stakes[copy] = points
+        self._outer_stakes[copy] = points
 
     def absorb(self, emitted: Sequence[EventDraft]) -> None:
         """Records the events of a run within, and its verdicts."""
@@ -113,11 +113,11 @@ class RunState:
 
     def own_outputs(self, copy: str) -> list[Output]:
         """The copy's earlier outputs that were not withdrawn."""
-        return [self.board.outputs[output] for output, _ in self._exchanges.get(copy, [])]
+        return [self.blackboard.outputs[output] for output, _ in self._exchanges.get(copy, [])]
 
     def post(self, output: Output, exchange: Sequence[Message]) -> None:
         """Posts an output, and keeps the conversation that led to it."""
-        self.board.post(output)
+        self.blackboard.post(output)
         self._exchanges.setdefault(output.copy, []).append((output.id, exchange))
         self.emit(
             "output",
@@ -138,8 +138,8 @@ class RunState:
         unreviewed: bool = False,
     ) -> None:
         """Notes what became of an output."""
-        old = self.board.outputs[output]
-        self.board.outputs[output] = replace(
+        old = self.blackboard.outputs[output]
+        self.blackboard.outputs[output] = replace(
             old,
             fate=fate or old.fate,
             forced=old.forced or forced,
@@ -161,16 +161,16 @@ class RunState:
         self.emit("verdict", **asdict(verdict))
         stake = self._stakes.get(verdict.link)
         if stake is not None and verdict.action != "comment":
-            answerable = verdict.target if verdict.target in self._purses else verdict.copy
-            self._purses[answerable] += getattr(stake, verdict.action)
+            answerable = verdict.target if verdict.target in self._points else verdict.copy
+            self._points[answerable] += getattr(stake, verdict.action)
         if verdict.forced:
             self.mark(verdict.output, forced=True)
 
     def withdraw(self, output: str) -> None:
         """Withdraws an output from everyone's sight; its copy starts again."""
-        copy = self.board.outputs[output].copy
+        copy = self.blackboard.outputs[output].copy
         self.mark(output, "rejected")
-        self.board.withdraw(output)
+        self.blackboard.withdraw(output)
         kept = [said for said in self._exchanges.get(copy, []) if said[0] != output]
         self._exchanges[copy] = kept
         for link in self._links_of[copy]:
@@ -178,7 +178,7 @@ class RunState:
         self.emit("withdrawn", output=output)
 
 
-def _purses(authority: Sequence[AuthorityLink], replicas: Replicas) -> dict[str, float]:
+def _points(authority: Sequence[AuthorityLink], replicas: Replicas) -> dict[str, float]:
     purses: dict[str, float] = {}
     for link in authority:
         if link.stake is None:

@@ -1,4 +1,4 @@
-"""A run within a run, seen from outside: its names, its journal, its events.
+"""A run within a run, seen from outer_name: its names, its journal, its events.
 
 A role that is a team plays a whole run in each of its turns. Inside, the run knows nothing of the
 one around it; what it leaves behind bears the names of both: ``lead/writer`` is the writer of the
@@ -9,33 +9,52 @@ team of ``lead``. Turns of a copy and uses of a link count on over the turns of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from orglab.engine.run.replicas import Replica
-from orglab.engine.run.routing import EventDraft
+from orglab.engine.run.blackboard import BoardEntry, Directive
+from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.limits import RunUsage
+from orglab.engine.run.prompts.rendering import Prompter
+from orglab.engine.run.replicas import Replica, Replicas
+from orglab.engine.run.routing import EventDraft, InboxItem, Routing
+from orglab.engine.run.state import RunState
+from orglab.engine.spec.model import InputField, Role
 from orglab.providers.base import JSON
-from orglab.results.records import Event
+from orglab.providers.structured_output.strict_json import loads
+from orglab.providers.structured_output.validation import checker_for
+from orglab.results.records import DecisionEntry, Event, JournalEntry
 from orglab.results.store.journal.history import use_of
-from orglab.results.store.journal.journal import Entry, Journal
+from orglab.results.store.journal.journal import Attempt, CallGuard, Journal
 
-__all__ = ["OUTSIDE", "InnerJournal", "Names", "outside", "renamed"]
+__all__ = [
+    "OUTER_PREFIX",
+    "SubrunContext",
+    "SubrunJournal",
+    "SubrunNames",
+    "TeamTurn",
+    "context_for",
+    "deliver_context",
+    "outer_events",
+    "outer_name",
+    "team_inputs",
+]
 
 Body: TypeAlias = Mapping[str, JSON]
 
 _TAKING: Final = {"turn": "copy", "review": "superior"}
 """Events by which a copy takes a turn, and where it stands in them."""
-OUTSIDE: Final = "../"
-"""What the name of something from outside begins with, inside a run."""
+OUTER_PREFIX: Final = "../"
+"""What the name of something from outer_name begins with, inside a run."""
 
 
-def outside(name: str) -> str:
+def outer_name(name: str) -> str:
     """How a run within calls an output or a link of the run around it."""
-    return f"{OUTSIDE}{name}" if name else ""
+    return f"{OUTER_PREFIX}{name}" if name else ""
 
 
 @dataclass(kw_only=True, slots=True)
-class Names:
+class SubrunNames:
     """How what a copy's team leaves behind is called in the run around it.
 
     Attributes:
@@ -52,7 +71,7 @@ class Names:
     uses: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, copy: Replica) -> Names:
+    def of(cls, copy: Replica) -> SubrunNames:
         """The names of a copy's team before its first turn."""
         return cls(role=copy.role.name, copy=copy.name)
 
@@ -65,9 +84,9 @@ class Names:
         return f"{self.role}/{name}"
 
     def link(self, name: str) -> str:
-        """A link; one from outside keeps its own name."""
-        if name.startswith(OUTSIDE):
-            return name.removeprefix(OUTSIDE)
+        """A link; one from outer_name keeps its own name."""
+        if name.startswith(OUTER_PREFIX):
+            return name.removeprefix(OUTER_PREFIX)
         return f"{self.role}/{name}" if name else ""
 
     def visit(self, copy: str, visit: int) -> int:
@@ -76,8 +95,8 @@ class Names:
 
     def output(self, name: str) -> str:
         """An output, by its id; a role's name means the outputs of all its replicas."""
-        if name.startswith(OUTSIDE):
-            return name.removeprefix(OUTSIDE)
+        if name.startswith(OUTER_PREFIX):
+            return name.removeprefix(OUTER_PREFIX)
         copy, at, visit = name.rpartition("@")
         return f"{self.copy}/{copy}@{self.visit(copy, int(visit))}" if at else self.by_role(name)
 
@@ -91,46 +110,37 @@ class Names:
             self.uses[around, link] = self.uses.get((around, link), 0) + 1
 
 
-class InnerJournal:
+class SubrunJournal:
     """The journal of a run within: a part of the one around it, below the position of the turn.
 
     Events are left to the run around it: they are written when the turn's place in the order comes.
     """
 
-    def __init__(self, journal: Journal, at: str, names: Names) -> None:
+    def __init__(self, journal: Journal, at: str, names: SubrunNames) -> None:
         self._journal = journal
         self._at = at
         self._names = names
 
-    def recorded(self, position: str) -> Entry | None:
+    def recorded(self, position: str) -> JournalEntry | None:
         """What the journal holds at ``position``."""
         return self._journal.recorded(f"{self._at}.{position}")
 
-    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Sets money aside for a request that is to be made."""
-        await self._journal.reserve(f"{self._at}.{position}", self._named(what))
+    def guard(self, first: Attempt) -> CallGuard:
+        """Return the guard of a call under its name in the run around it."""
+        position, copy = f"{self._at}.{first.position}", self._names.by_copy(first.copy)
+        return self._journal.guard(replace(first, position=position, copy=copy))
 
-    async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Says that a call is about to be made."""
-        await self._journal.begin(f"{self._at}.{position}", self._named(what))
-
-    def _named(self, what: Mapping[str, JSON]) -> dict[str, JSON]:
-        return {**what, "copy": self._names.by_copy(what["copy"])}
-
-    async def keep(self, entry: Entry) -> None:
-        """Keeps an entry under its name in the run around it."""
+    async def keep(self, entry: JournalEntry) -> None:
+        """Store an entry under its name in the run around it."""
         names = self._names
-        body = {**entry.body, "copy": names.by_copy(entry.body["copy"])}
-        if "role" in body:
-            body["role"] = names.by_role(body["role"])
-        if "visit" in body:
-            body["visit"] = names.visit(entry.body["copy"], body["visit"])
-        identity = entry.identity
-        if entry.kind == "decision" and identity:
-            identity = names.output(identity)
-        position = f"{self._at}.{entry.position}"
-        kept = Entry(position=position, kind=entry.kind, identity=identity, body=body)
-        await self._journal.keep(kept)
+        position, copy = f"{self._at}.{entry.position}", names.by_copy(entry.copy)
+        if isinstance(entry, DecisionEntry):
+            output = names.output(entry.output) if entry.output else ""
+            named: JournalEntry = replace(entry, position=position, copy=copy, output=output)
+        else:
+            role, visit = names.by_role(entry.role), names.visit(entry.copy, entry.visit)
+            named = replace(entry, position=position, copy=copy, role=role, visit=visit)
+        await self._journal.keep(named)
 
     def emit(self, events: Sequence[Event]) -> None:
         """Nothing yet."""
@@ -139,7 +149,7 @@ class InnerJournal:
 # --- events -------------------------------------------------------------------------------------
 
 
-def renamed(events: Sequence[Event], names: Names, visit: int) -> list[EventDraft]:
+def outer_events(events: Sequence[Event], names: SubrunNames, visit: int) -> list[EventDraft]:
     """The events of a run within as those of the run around it.
 
     Args:
@@ -147,10 +157,10 @@ def renamed(events: Sequence[Event], names: Names, visit: int) -> list[EventDraf
         names: Its names, before the turn is closed.
         visit: Which turn of the copy it was.
     """
-    return [_renamed(event, names, visit) for event in events]
+    return [_outer_event(event, names, visit) for event in events]
 
 
-def _renamed(event: Event, names: Names, visit: int) -> EventDraft:
+def _outer_event(event: Event, names: SubrunNames, visit: int) -> EventDraft:
     if event.kind in ("started", "ended"):
         return EventDraft(f"team_{event.kind}", _end(event.body, names, visit))
     body = {key: _name(key, value, names) for key, value in event.body.items()}
@@ -164,7 +174,7 @@ def _renamed(event: Event, names: Names, visit: int) -> EventDraft:
     return EventDraft(event.kind, body)
 
 
-def _end(body: Body, names: Names, visit: int) -> dict[str, JSON]:
+def _end(body: Body, names: SubrunNames, visit: int) -> dict[str, JSON]:
     """How a team's run began or ended: whose it is stands first."""
     found: dict[str, JSON] = {"copy": names.copy, "visit": visit}
     if "models" in body:
@@ -174,30 +184,30 @@ def _end(body: Body, names: Names, visit: int) -> dict[str, JSON]:
     return {**found, "status": body["status"], "reason": body["reason"], **ends}
 
 
-def _name(key: str, value: JSON, names: Names) -> JSON:
+def _name(key: str, value: JSON, names: SubrunNames) -> JSON:
     if value is None:
         return None
-    teller = _BY_KEY.get(key)
-    return value if teller is None else teller(value, names)
+    rename = _BY_KEY.get(key)
+    return value if rename is None else rename(value, names)
 
 
-def _copies(value: JSON, names: Names) -> JSON:
+def _copies(value: JSON, names: SubrunNames) -> JSON:
     return [names.by_copy(name) for name in value]
 
 
-def _lapsed(value: JSON, names: Names) -> JSON:
+def _lapsed(value: JSON, names: SubrunNames) -> JSON:
     return [{**item, "copy": names.by_copy(item["copy"])} for item in value]
 
 
-def _inbox(value: JSON, names: Names) -> JSON:
+def _inbox(value: JSON, names: SubrunNames) -> JSON:
     return [
         {**item, "output": names.output(item["output"]), "link": names.link(item["link"])}
         for item in value
     ]
 
 
-def _directive(value: JSON, names: Names) -> JSON:
-    if value["link"].startswith(OUTSIDE):
+def _directive(value: JSON, names: SubrunNames) -> JSON:
+    if value["link"].startswith(OUTER_PREFIX):
         return {**value, "link": names.link(value["link"])}
     return {
         **value,
@@ -206,7 +216,7 @@ def _directive(value: JSON, names: Names) -> JSON:
     }
 
 
-_BY_KEY: Final[Mapping[str, Callable[[JSON, Names], JSON]]] = {
+_BY_KEY: Final[Mapping[str, Callable[[JSON, SubrunNames], JSON]]] = {
     "copy": lambda value, names: names.by_copy(value),
     "target": lambda value, names: names.by_copy(value),
     "role": lambda value, names: names.by_role(value),
@@ -221,3 +231,135 @@ _BY_KEY: Final[Mapping[str, Callable[[JSON, Names], JSON]]] = {
     "inbox": _inbox,
     "directive": _directive,
 }
+
+
+# --- the turn of a role that is a team ----------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubrunContext:
+    """What reaches a role that is a team, and so the roles that begin the team's run.
+
+    Attributes:
+        inbox: What was delivered, with its entries.
+        directive: What obliges the turn, or None.
+        stake: The role's points, or None.
+    """
+
+    inbox: Sequence[tuple[InboxItem, BoardEntry]] = ()
+    directive: Directive | None = None
+    stake: float | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class TeamTurn:
+    """A turn of a role that is a team.
+
+    Attributes:
+        copy: Whose turn it is.
+        visit: Which turn of the copy.
+        position: Where in the run it stands.
+        inputs: The inputs of the team's run.
+        context: What else reaches it.
+        rank: How many teams declared earlier take a turn in this tick.
+        allowance: US dollars that it may use in all.
+        usage: What it used.
+        turns: How many turns the team took.
+        calls: Content digest and identity of what stands for its calls in the run's history.
+        events: What the team did, as events of the run around it.
+    """
+
+    copy: Replica
+    visit: int
+    position: str
+    inputs: Mapping[str, JSON]
+    context: SubrunContext
+    rank: int = 0
+    allowance: float = float("inf")
+    usage: RunUsage = field(default_factory=RunUsage)
+    turns: int = 0
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    events: Sequence[EventDraft] = ()
+
+
+def team_inputs(
+    role: Role, variables: Mapping[str, JSON], inputs: Mapping[str, JSON], prompter: Prompter
+) -> dict[str, JSON]:
+    """The inputs of a team's run: what ``with`` says, else the input of the same name.
+
+    Raises:
+        TurnFailed: A template fails, or a value does not fit what the team declares.
+    """
+    team = role.team
+    seen = inputs if "task" in role.sees else {}
+    found: dict[str, JSON] = {}
+    for name, declared in team.inputs.items() if team else ():
+        value = seen.get(name)
+        if name in role.fill:
+            value = _filled(declared, role.fill[name], variables, prompter)
+        _must_fit(declared, value)
+        found[name] = value
+    return found
+
+
+def _filled(
+    declared: InputField, written: JSON, variables: Mapping[str, JSON], prompter: Prompter
+) -> JSON:
+    value = prompter.filled(written, variables)
+    if not isinstance(written, str) or _is_text(declared.schema):
+        return value
+    try:
+        return loads(value)
+    except (ValueError, RecursionError) as error:
+        words = f"`{declared.name}` is no text, and what `with` gives for it is no JSON: {error}"
+        raise TurnFailed("with", words) from error
+
+
+def _is_text(schema: Mapping[str, JSON]) -> bool:
+    kinds = schema.get("type", "string")
+    return "string" in ([kinds] if isinstance(kinds, str) else kinds)
+
+
+def _must_fit(declared: InputField, value: JSON) -> None:
+    if value is None and declared.optional:
+        return
+    errors = checker_for(declared.schema).errors(value, 1)
+    if errors:
+        raise TurnFailed("with", f"`{declared.name}` of the team: {'; '.join(errors)}")
+
+
+# --- what reaches the team ----------------------------------------------------------------------
+
+
+def context_for(copy: Replica, inbox: Sequence[InboxItem], state: RunState) -> SubrunContext:
+    """What reaches a copy in the turn that begins."""
+    sees = "inbox" in copy.role.sees
+    items = [(item, state.blackboard.entry(item.output, item.link, item.part)) for item in inbox]
+    return SubrunContext(
+        inbox=items if sees else (),
+        directive=state.directives.get(copy.name),
+        stake=state.stake(copy.name),
+    )
+
+
+def deliver_context(
+    context: SubrunContext,
+    start: Sequence[str],
+    *,
+    replicas: Replicas,
+    state: RunState,
+    routing: Routing,
+) -> None:
+    """Gives the roles that begin a team's run what reached the role that is the team."""
+    inbox = []
+    for item, entry in context.inbox:
+        outer = item._replace(output=outer_name(item.output), link=outer_name(item.link))
+        state.blackboard.add_outer(outer.output, outer.link, outer.part, entry)
+        inbox.append(outer)
+    for copy in replicas.of(start):
+        routing.set_inbox(copy.name, inbox)
+        if context.directive is not None:
+            link = outer_name(context.directive.link)
+            state.directives[copy.name] = replace(context.directive, link=link)
+        if context.stake is not None:
+            state.set_outer_stake(copy.name, context.stake)

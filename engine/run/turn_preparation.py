@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from orglab.engine.run.calls.model_registry import BoundModel
-from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.limits import RunUsage
 from orglab.engine.run.prompts.rendering import Prompter, ToolGate
 from orglab.engine.run.prompts.template_context import ReviewSight, review_variables, turn_variables
 from orglab.engine.run.replicas import Replica, Replicas
 from orglab.engine.run.routing import InboxItem
 from orglab.engine.run.state import RunState
-from orglab.engine.run.turn import Turn, TurnRunner
+from orglab.engine.run.turn import Turn
+from orglab.engine.run.turn_runner import TurnRunner
 from orglab.providers.base import JSON, Message
-from orglab.results.store.journal.journal import Entry
+from orglab.results.records import ToolEntry
 
 __all__ = ["REASON_CHARACTERS", "TurnPreparation", "verdict_schema"]
 
@@ -63,22 +63,21 @@ class TurnPreparation:
     _reviews: int = 0
     _tick: int = 0
 
-    async def prepare(
-        self, copy: Replica, inbox: Sequence[InboxItem], number: int
-    ) -> Turn | TurnFailed:
-        """A copy's own turn, ready to be taken; the failure where its prompt cannot be made."""
+    async def prepare(self, copy: Replica, inbox: Sequence[InboxItem], number: int) -> Turn:
+        """Return a copy's own turn, ready to be taken.
+
+        Raises:
+            TurnFailed: Its prompt cannot be rendered.
+        """
         state, role = self.state, copy.role
         position = f"{state.tick}.turn.{number}"
         variables = self.variables(copy, inbox)
-        spent = RunUsage()
-        gate = ToolGate(self._prompt_tool(copy, position, spent), role.tools)
+        usage = RunUsage()
+        gate = ToolGate(self._prompt_tool(copy, position, usage), role.tools)
         sees_own = "own" in role.sees
         before = state.conversation(copy.name) if sees_own else []
-        try:
-            system = await self._prompter.system(role, variables, gate)
-            prompt = await self._prompter.turn(role, variables, gate, draft_seen=bool(before))
-        except TurnFailed as fault:
-            return fault
+        system = await self._prompter.system(role, variables, gate)
+        prompt = await self._prompter.turn(role, variables, gate, draft_seen=bool(before))
         said = Message(role="user", content=prompt)
         return Turn(
             copy=copy,
@@ -91,7 +90,7 @@ class TurnPreparation:
             tools=role.tools if role.limits.tool_calls else (),
             exchange=[said],
             earlier=state.calls_of[copy.name],
-            spent=spent,
+            usage=usage,
         )
 
     def variables(self, copy: Replica, inbox: Sequence[InboxItem]) -> dict[str, JSON]:
@@ -101,7 +100,7 @@ class TurnPreparation:
             copy,
             inputs=self.inputs,
             inbox=inbox,
-            board=state.board,
+            board=state.blackboard,
             replicas=self.replicas,
             directive=state.directives.get(copy.name),
             visit=state.visits[copy.name],
@@ -132,8 +131,8 @@ class TurnPreparation:
             reading = await self.runner.take(turn)
         finally:
             self.close(turn)
-            self.runner.limits.spent.add(turn.spent)
-            self.runner.counter.close(turn.calls)
+            self.runner.limits.usage.add(turn.usage)
+            self.runner.calls.counter.close(turn.calls)
         verdict: Mapping[str, JSON] = reading.value
         return verdict
 
@@ -142,10 +141,10 @@ class TurnPreparation:
     ) -> Turn:
         position = f"{self.state.tick}.review.{self._next_review()}"
         variables = review_variables(
-            superior, sight, inputs=self.inputs, board=self.state.board, visit=visit
+            superior, sight, inputs=self.inputs, board=self.state.blackboard, visit=visit
         )
-        spent = RunUsage()
-        gate = ToolGate(self._prompt_tool(superior, position, spent), superior.role.tools)
+        usage = RunUsage()
+        gate = ToolGate(self._prompt_tool(superior, position, usage), superior.role.tools)
         phase_prompt = sight.link.phases[phase].prompt
         system = await self._prompter.system(superior.role, variables, gate)
         prompt = await self._prompter.review(phase_prompt, variables, gate)
@@ -160,7 +159,7 @@ class TurnPreparation:
             tools=superior.role.tools if superior.role.limits.tool_calls else (),
             reviewed=sight.output.copy,
             earlier=self.state.calls_of[superior.name],
-            spent=spent,
+            usage=usage,
         )
 
     def allowances(self, turns: Sequence[Turn]) -> Sequence[float]:
@@ -168,7 +167,7 @@ class TurnPreparation:
         limits = self.runner.limits
         if not limits.limits_cost:
             return [float("inf")] * len(turns)
-        return limits.allowances([self.runner.most_first(turn) for turn in turns])
+        return limits.allowances([self.runner.next_call_bound(turn) for turn in turns])
 
     def close(self, turn: Turn) -> None:
         """Remembers how many calls a turn took."""
@@ -185,7 +184,7 @@ class TurnPreparation:
         return self.runner.prompter
 
     def _prompt_tool(
-        self, copy: Replica, position: str, spent: RunUsage
+        self, copy: Replica, position: str, usage: RunUsage
     ) -> Callable[[str, Mapping[str, JSON]], Awaitable[JSON]]:
         """Calls a tool for a prompt: recorded like a model's call, and paid for by the turn."""
         made = 0
@@ -194,23 +193,24 @@ class TurnPreparation:
             nonlocal made
             place = f"{position}.prompt.{made}"
             made += 1
-            entry = self.runner.journal.recorded(place)
-            if entry is None:
-                answer = await self.runner.toolbox.call(name, arguments)
-                body = {
-                    "copy": copy.name,
-                    "role": copy.role.name,
-                    "visit": self.state.visits[copy.name],
-                    "tool": name,
+            calls = self.runner.calls
+            entry = calls.journal.recorded(place)
+            if not isinstance(entry, ToolEntry):
+                answer = await calls.toolbox.call(name, arguments)
+                entry = ToolEntry(
+                    position=place,
+                    copy=copy.name,
+                    role=copy.role.name,
+                    visit=self.state.visits[copy.name],
+                    tool=name,
                     **asdict(answer),
-                    "prompt": True,
-                }
-                entry = Entry(position=place, kind="tool", identity="", body=body)
-                await self.runner.journal.keep(entry)
-            spent.seconds += entry.body["seconds"]
-            if entry.body["error"]:
-                raise ValueError(f"tool {name}: {entry.body['result']['error']}")
-            return entry.body["result"]
+                    prompt=True,
+                )
+                await calls.journal.keep(entry)
+            usage.seconds += entry.seconds
+            if entry.error:
+                raise ValueError(f"tool {name}: {entry.result['error']}")
+            return entry.result
 
         return call
 

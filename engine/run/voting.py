@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from orglab.engine.graph.output_fields import COUNTS
-from orglab.engine.run.blackboard import Entry
+from orglab.engine.run.blackboard import BoardEntry
 from orglab.engine.run.errors import TurnFailed
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
@@ -13,7 +13,7 @@ from orglab.providers.structured_output.strict_json import canonical
 __all__ = ["counted"]
 
 
-def counted(field: str, ballots: Sequence[Entry]) -> dict[str, JSON]:
+def counted(field: str, ballots: Sequence[BoardEntry]) -> dict[str, JSON]:
     """The winner and the counts: ``{FIELD: value, counts: [{value, votes}, …]}``.
 
     Values are equal where their JSON is: 1 and 1.0 are, "yes" and "Yes" are not. Counts stand in

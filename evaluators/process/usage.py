@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orglab.evaluators.base import JSON, Context, Evaluator, RunRecord, Scale, Score
-from orglab.results.records import CallRecord
+from orglab.results.records import CallEntry
 from orglab.results.store.journal.history import closing_uses
 
 __all__ = ["Usage"]
@@ -44,7 +44,7 @@ def _count_by(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
 
 
-def _tokens(calls: Sequence[CallRecord]) -> Iterator[Score]:
+def _tokens(calls: Sequence[CallEntry]) -> Iterator[Score]:
     read, written, cached = (
         {call.position: call.tokens.get(kind, 0) for call in calls}
         for kind in ("input", "output", "cached_input")
@@ -57,7 +57,7 @@ def _tokens(calls: Sequence[CallRecord]) -> Iterator[Score]:
     yield _usage_score("tokens.total", sum(read.values()) + sum(written.values()))
 
 
-def _dollars(name: str, calls: Sequence[CallRecord]) -> Score:
+def _dollars(name: str, calls: Sequence[CallEntry]) -> Score:
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
     unknown = [call for call in calls if call.cost_usd is None]
     if unknown:
@@ -71,7 +71,7 @@ def _dollars(name: str, calls: Sequence[CallRecord]) -> Score:
     return _usage_score(name, sum(costs), "ratio")
 
 
-def _seconds(run: RunRecord, calls: Sequence[CallRecord]) -> Iterator[Score]:
+def _seconds(run: RunRecord, calls: Sequence[CallEntry]) -> Iterator[Score]:
     service = sum(call.service_seconds for call in calls)
     waiting = sum(call.waiting_seconds for call in calls)
     tools = sum(call.seconds for call in run.tool_calls)
@@ -81,7 +81,7 @@ def _seconds(run: RunRecord, calls: Sequence[CallRecord]) -> Iterator[Score]:
     yield _usage_score("seconds.tools", tools, "ratio")
 
 
-def _calls(run: RunRecord, calls: Sequence[CallRecord]) -> Iterator[Score]:
+def _calls(run: RunRecord, calls: Sequence[CallEntry]) -> Iterator[Score]:
     failed = [call for call in calls if call.error]
     unpaid = [call for call in calls if not call.paid]
     yield _usage_score("calls", len(calls), by_role=_count_by(call.role for call in calls))
@@ -94,7 +94,7 @@ def _calls(run: RunRecord, calls: Sequence[CallRecord]) -> Iterator[Score]:
     yield _simulated(calls)
 
 
-def _repairs(calls: Sequence[CallRecord]) -> int:
+def _repairs(calls: Sequence[CallEntry]) -> int:
     """Count calls that followed an unreadable reply in the same turn."""
     unread: dict[tuple[str, int], bool] = {}
     repairs = 0
@@ -105,7 +105,7 @@ def _repairs(calls: Sequence[CallRecord]) -> int:
     return repairs
 
 
-def _simulated(calls: Sequence[CallRecord]) -> Score:
+def _simulated(calls: Sequence[CallEntry]) -> Score:
     if not calls:
         return Score(name="simulated", value=None, scale="ratio", reason="no call was made")
     replies = [call for call in calls if call.error is None or call.served]

@@ -28,7 +28,7 @@ from orglab.cli.study_commands.power import power_of
 from orglab.cli.study_commands.report import report
 from orglab.cli.study_commands.run import run
 from orglab.cli.study_commands.show import show
-from orglab.engine.run.turn import NotTheRecordedCall
+from orglab.engine.run.calls.model_call import NotTheRecordedCall
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.units import UnitError
 from orglab.engine.study.experiment.load import UndeclaredDifference

@@ -6,10 +6,10 @@ This is the only layer that retries. A provider's ``complete`` is one call of a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from orglab.providers.base import (
     Completion,
@@ -29,7 +29,7 @@ from orglab.providers.client.retry import GiveUp, RetryPolicy
 __all__ = [
     "HOSTED_TIMEOUT_SECONDS",
     "AccountQueue",
-    "BeforeAttempt",
+    "AttemptGuard",
     "CallSlots",
     "LimitChange",
     "ModelClient",
@@ -37,8 +37,19 @@ __all__ = [
     "RateLimit",
 ]
 
-BeforeAttempt: TypeAlias = Callable[[int], Awaitable[None]]
-"""Awaited before each attempt, with the number of attempts interrupted so far."""
+
+class AttemptGuard(Protocol):
+    """Decides whether an attempt may be made; what it raises propagates.
+
+    Both methods are given the number of attempts interrupted so far.
+    """
+
+    async def reserve(self, cut: int) -> None:
+        """Called before an attempt is queued; may wait for other calls to end."""
+
+    async def begin(self, cut: int) -> None:
+        """Called immediately before an attempt is sent."""
+
 
 HOSTED_TIMEOUT_SECONDS = 600.0
 """Default timeout of an attempt of a hosted model."""
@@ -202,17 +213,15 @@ class ModelClient:
     async def call(
         self,
         request: Request,
-        before: BeforeAttempt,
+        guard: AttemptGuard,
         faults: Mapping[str, float] = _NO_FAULTS,
-        reserve: BeforeAttempt | None = None,
     ) -> Completion:
         """Call the model, and retry errors that may pass.
 
         Args:
             request: The call.
-            before: Awaited immediately before each attempt; its exceptions propagate.
+            guard: Guards each attempt.
             faults: Rates of injected faults of the calling role, added to the model's.
-            reserve: Awaited before an attempt is queued; it may wait for other calls to end.
 
         Returns:
             The reply; ``waiting_seconds`` is all time but that of the answered attempt.
@@ -221,7 +230,7 @@ class ModelClient:
             ProviderError: The last attempt failed, or an error is not retryable.
         """
         if self._direct and not faults:
-            return await self._call_directly(request, before, reserve)
+            return await self._call_directly(request, guard)
         async with self._slots:
             call = _Call(
                 request=request,
@@ -229,23 +238,20 @@ class ModelClient:
                 started=asyncio.get_running_loop().time(),
             )
             while True:
-                completion = await self._attempt(call, before, reserve)
+                completion = await self._attempt(call, guard)
                 if completion is not None:
                     return completion
                 await asyncio.sleep(call.pause)
 
     # --- a model in this process: no queue, no rate limit, no retries -------------------------
 
-    async def _call_directly(
-        self, request: Request, before: BeforeAttempt, reserve: BeforeAttempt | None
-    ) -> Completion:
+    async def _call_directly(self, request: Request, guard: AttemptGuard) -> Completion:
         clock = asyncio.get_running_loop().time
         queued_at = clock() if self._slots.locked() else None
         async with self._slots:
-            if reserve is not None:
-                await reserve(0)
+            await guard.reserve(0)
             waited = 0.0 if queued_at is None else clock() - queued_at
-            await before(0)
+            await guard.begin(0)
             try:
                 reply = await self._complete(request)
             except ProviderError as error:
@@ -267,23 +273,20 @@ class ModelClient:
 
     # --- a model whose calls are limited or retried --------------------------------------------
 
-    async def _attempt(
-        self, call: _Call, before: BeforeAttempt, reserve: BeforeAttempt | None
-    ) -> Completion | None:
+    async def _attempt(self, call: _Call, guard: AttemptGuard) -> Completion | None:
         """Make one attempt; return None where it is to be retried."""
         call.attempt += 1
         call.pause = 0.0
-        if reserve is not None:
-            await reserve(call.cut)
+        await guard.reserve(call.cut)
         injected = call.injected.before(call.attempt)
         if injected is not None:
-            await before(call.cut)
+            await guard.begin(call.cut)
             error, note = injected
             call.notes.setdefault(note)
             self._failed(call, error, injected=True)
             return None
         async with _Place(self._queue, self._rates, call) as place:
-            await before(call.cut)
+            await guard.begin(call.cut)
             place.send()
             sent = call.clock()
             try:

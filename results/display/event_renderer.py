@@ -13,9 +13,9 @@ from orglab.providers.base import JSON
 from orglab.providers.terminal_safety import one_line, visible
 from orglab.results.display.layout import Prefixed, barred, inline, prose, value_block
 from orglab.results.number_format import duration
-from orglab.results.records import CallRecord, Event, Output, RunRecord, ToolCallRecord
-from orglab.results.store.journal.call_codec import position_key
+from orglab.results.records import CallEntry, Event, Output, RunRecord, ToolEntry
 from orglab.results.store.journal.history import answering
+from orglab.results.store.journal.journal import position_key
 from orglab.results.usage.cost_text import cost_of
 
 __all__ = ["EventRenderer"]
@@ -95,7 +95,7 @@ class EventRenderer:
         if words:
             self._block(words, indent=4)
 
-    def _heading(self, who: str, what: str, calls: Sequence[CallRecord]) -> None:
+    def _heading(self, who: str, what: str, calls: Sequence[CallEntry]) -> None:
         text = Text(visible(who), style="bold cyan")
         text.append(visible(what), style="not bold default")
         if calls:
@@ -107,12 +107,12 @@ class EventRenderer:
         if self._full:
             self._prompt(copy, self._calls.get((copy, visit), ()))
         for step in sorted(self._steps(copy, visit), key=_position):
-            if isinstance(step, ToolCallRecord):
+            if isinstance(step, ToolEntry):
                 self._tool(step)
             else:
                 self._reply(step)
 
-    def _prompt(self, copy: str, calls: Sequence[CallRecord]) -> None:
+    def _prompt(self, copy: str, calls: Sequence[CallEntry]) -> None:
         """Print the prompt of a copy: its system text if new, and this turn's prompt."""
         if not calls:
             return
@@ -127,11 +127,11 @@ class EventRenderer:
             self._line("prompt:", "dim")
             self._block(said[-1], "dim", indent=4)
 
-    def _steps(self, copy: str, visit: int) -> Iterable[CallRecord | ToolCallRecord]:
+    def _steps(self, copy: str, visit: int) -> Iterable[CallEntry | ToolEntry]:
         yield from self._calls.get((copy, visit), ())
         yield from self._tools.get((copy, visit), ())
 
-    def _tool(self, call: ToolCallRecord) -> None:
+    def _tool(self, call: ToolEntry) -> None:
         by = " (by the prompt)" if call.prompt else ""
         arguments = inline(call.arguments, 60) if call.arguments else ""
         head = f"⚙ {call.tool}({arguments}){by}"
@@ -143,7 +143,7 @@ class EventRenderer:
         else:
             self._line(f"{head} → {failed}{inline(call.result, 70)}", style)
 
-    def _reply(self, call: CallRecord) -> None:
+    def _reply(self, call: CallEntry) -> None:
         if call.reasoning:
             words = len(call.reasoning.split())
             self._line(f"… thought for {words:,} words", "dim")
@@ -338,11 +338,11 @@ def _by_turn(records: Iterable[Any]) -> dict[tuple[str, int], list[Any]]:
     return found
 
 
-def _position(step: CallRecord | ToolCallRecord) -> tuple[tuple[int, int, str], ...]:
+def _position(step: CallEntry | ToolEntry) -> tuple[tuple[int, int, str], ...]:
     return position_key(step.position)
 
 
-def _usage_text(calls: Sequence[CallRecord]) -> str:
+def _usage_text(calls: Sequence[CallEntry]) -> str:
     served = calls[-1].served or calls[-1].model or calls[-1].provider
     read = sum(call.tokens["input"] for call in calls)
     written = sum(call.tokens["output"] for call in calls)
@@ -361,7 +361,7 @@ def _outcome_mark(output: Output | None, record: RunRecord) -> str:
     return {"lapsed": ", void later", "rejected": ", rejected later"}.get(output.fate, "")
 
 
-def _how_read(call: CallRecord) -> str:
+def _how_read(call: CallEntry) -> str:
     """Return how a reply was read, if that is worth noting."""
     how, problem = call.read.get("how", ""), call.read.get("problem")
     if problem and call.error:

@@ -12,11 +12,10 @@ from typing import Self, cast
 
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import loads_stored
-from orglab.results.records import Event, RunRecord, RunStatus, Scale, Score
+from orglab.results.records import Event, JournalEntry, RunRecord, RunStatus, Scale, Score
 from orglab.results.store.group_commit import StoreError
-from orglab.results.store.journal.call_codec import position_key
 from orglab.results.store.journal.history import run_record
-from orglab.results.store.journal.journal import Entry
+from orglab.results.store.journal.journal import position_key
 from orglab.results.store.migrations import upgrade
 from orglab.results.store.row_codec import blob_hashes, entry_of_row, event_of_row
 from orglab.results.store.schema import APPLICATION, FORMAT
@@ -314,7 +313,7 @@ class Reader:
         sql = "SELECT seq, tick, kind, body FROM events WHERE run=? ORDER BY seq"
         return [event_of_row(tuple(row)) for row in self.rows(sql, (run,))]
 
-    def entries(self, run: int, *, superseded: bool = False) -> list[Entry]:
+    def entries(self, run: int, *, superseded: bool = False) -> list[JournalEntry]:
         """The entries of the run with number ``run``, in the order of their positions.
 
         Args:
@@ -322,7 +321,7 @@ class Reader:
             superseded: Those that a retry put aside, in place of the valid ones.
         """
         sign = ">" if superseded else "="
-        found = []
+        found: list[JournalEntry] = []
         for table in _ENTRY_TABLES:
             sql = f"SELECT * FROM {table} WHERE run=? AND superseded{sign}0"  # noqa: S608 - constants
             rows = list(self.rows(sql, (run,)))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps, escape_surrogates, loads_stored
+from orglab.results.records import CallEntry
 from orglab.results.store.run_id import text_digest
 
 __all__ = ["CachedCall", "ResponseCache", "read_cached_calls", "response_cache_file"]
@@ -36,6 +37,18 @@ CREATE TABLE calls (
 ) WITHOUT ROWID;
 CREATE INDEX calls_by_role ON calls (role);
 """
+_REPLY = {
+    **{name: name for name in ("copy", "role", "purpose", "visit", "text", "tool_calls", "native")},
+    "reasoning": "reasoning",
+    "stop": "stop",
+    "usage": "tokens",
+    "model": "served",
+    **{name: name for name in ("fingerprint", "service_seconds", "waiting_seconds", "attempts")},
+    **{name: name for name in ("cut", "simulated", "logprobs", "notes", "cost_usd", "read")},
+    "error": "error",
+    "reserved_usd": "reserved_usd",
+}
+"""The keys of a stored reply, and the field of ``CallEntry`` that each holds."""
 _KEEP = "INSERT OR IGNORE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _BLOB = "INSERT OR IGNORE INTO blobs VALUES (?, ?)"
 
@@ -89,10 +102,10 @@ class ResponseCache:
         self._connection: sqlite3.Connection | None = None
         self._ended = False
 
-    def find(self, identity: str, request: Mapping[str, JSON]) -> dict[str, JSON] | None:
-        """The body of a kept call that asked just this, or None.
+    def find(self, identity: str, request: Mapping[str, JSON]) -> CallEntry | None:
+        """Return a cached call with exactly this request, or None.
 
-        Its ``kept`` says where it comes from: ``{study, paid}``.
+        Its ``kept`` names the origin: ``{study, paid}``.
         """
         sql = "SELECT * FROM calls WHERE identity=? AND version=?"
         try:
@@ -100,7 +113,8 @@ class ResponseCache:
             if row is None:
                 return None
             asked = _request(self._ready(), row)
-            body = dict(loads_stored(row["reply"]))
+            body = loads_stored(row["reply"])
+            reply = {field: body[key] for key, field in _REPLY.items() if key in body}
         except _Ended:
             return None
         except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
@@ -109,22 +123,29 @@ class ResponseCache:
         if dumps(_sorted(asked)) != dumps(_sorted(request)):
             self._other(identity)
             return None
-        return {**body, "request": asked, "kept": {"study": row["study"], "paid": row["paid"]}}
+        kept = {"study": row["study"], "paid": row["paid"]}
+        model, provider = asked.pop("model"), asked.pop("provider")
+        return CallEntry(
+            position="",
+            identity=identity,
+            provider=provider,
+            model=model,
+            request=asked,
+            kept=kept,
+            **reply,
+        )
 
-    def keep(self, identity: str, body: Mapping[str, JSON]) -> None:
-        """Keeps a call whose answer is durable in its study; the first of an identity stays."""
-        request = body["request"]
+    def add(self, call: CallEntry) -> None:
+        """Add a call whose answer is durable in its study; the first of an identity stays."""
+        request = call.request
         try:
             blobs = [(text_digest(text), text) for text in map(dumps, request["messages"])]
-            rest = {name: value for name, value in request.items() if name != "messages"}
-            reply = {name: value for name, value in body.items() if name != "request"}
+            rest = {"provider": call.provider, "model": call.model}
+            rest |= {name: request[name] for name in ("params", "seed", "tools", "schema")}
+            reply = {key: getattr(call, field) for key, field in _REPLY.items()}
             row = (
-                *(identity, self._version, self._study, _now(), escape_surrogates(body["role"])),
-                *(
-                    escape_surrogates(request["provider"]),
-                    escape_surrogates(request["model"]),
-                    dumps(rest),
-                ),
+                *(call.identity, self._version, self._study, _now(), escape_surrogates(call.role)),
+                *(escape_surrogates(call.provider), escape_surrogates(call.model), dumps(rest)),
                 *(dumps([name for name, _ in blobs]), dumps(reply)),
             )
             self._write(blobs, row)

@@ -6,14 +6,13 @@ import sqlite3
 from collections.abc import Collection, Sequence
 
 from orglab.providers.structured_output.strict_json import dumps, loads_stored
-from orglab.results.records import Event
+from orglab.results.records import DecisionEntry, Event, JournalEntry, ToolEntry
 from orglab.results.store.group_commit import StoreError
-from orglab.results.store.journal.journal import Entry
 
 __all__ = ["failed_judges", "failing_positions", "put_judges_aside", "reopen"]
 
 
-def failing_positions(entries: Sequence[Entry], events: Sequence[Event]) -> list[str]:
+def failing_positions(entries: Sequence[JournalEntry], events: Sequence[Event]) -> list[str]:
     """Positions of the calls and decisions with an error that failed a run.
 
     A run fails in its last tick. A turn that was skipped there for its error, and a review that
@@ -24,17 +23,17 @@ def failing_positions(entries: Sequence[Entry], events: Sequence[Event]) -> list
     return [
         entry.position
         for entry in entries
-        if entry.kind != "tool"
-        and entry.body.get("error") is not None
+        if not isinstance(entry, ToolEntry)
+        and entry.error is not None
         and entry.position.split(".")[0] == str(last)
         and not _is_of(entry, skipped)
     ]
 
 
-def _is_of(entry: Entry, turns: set[tuple[str, int]]) -> bool:
+def _is_of(entry: JournalEntry, turns: set[tuple[str, int]]) -> bool:
     """Whether an entry belongs to one of ``turns``; a check's names the copy alone."""
-    copy, visit = entry.body.get("copy"), entry.body.get("visit")
-    return any(copy == name and visit in (None, number) for name, number in turns)
+    visit = None if isinstance(entry, DecisionEntry) else entry.visit
+    return any(entry.copy == name and visit in (None, number) for name, number in turns)
 
 
 def _skipped(events: Sequence[Event]) -> set[tuple[str, int]]:
@@ -92,7 +91,7 @@ def put_judges_aside(connection: sqlite3.Connection, run: int) -> None:
 def reopen(
     connection: sqlite3.Connection,
     row: sqlite3.Row,
-    entries: Sequence[Entry],
+    entries: Sequence[JournalEntry],
     events: Sequence[Event],
     positions: Collection[str] | None,
 ) -> None:

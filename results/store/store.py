@@ -19,9 +19,8 @@ from orglab.providers.base import JSON
 from orglab.providers.client.request_queue import LimitChange
 from orglab.providers.registry import Group, plugin_names, plugin_version
 from orglab.providers.structured_output.strict_json import dumps, escape_surrogates
-from orglab.results.records import RunStatus, Score
+from orglab.results.records import CallEntry, RunStatus, Score
 from orglab.results.store.group_commit import GroupCommit, Row, StoreError
-from orglab.results.store.journal.call_codec import is_answer
 from orglab.results.store.journal.run_journal import Earlier, RunJournal
 from orglab.results.store.lock import StudyLock, StudyLocked
 from orglab.results.store.reader import Reader, check_format, study_file
@@ -206,16 +205,16 @@ class Store(Reader):
             retries=retries,
         )
 
-    def reply_to(self, identity: str) -> Mapping[str, JSON] | None:
-        """The body of a durable call of this identity that is an answer, or None.
+    def reply_to(self, identity: str) -> CallEntry | None:
+        """Return a durable call of this identity that is an answer, or None.
 
         Failures, refusals, replies cut by a limit and replies that could not be read are none.
         """
         sql = "SELECT * FROM calls WHERE identity=? AND superseded=0 ORDER BY run, position"
         for row in list(self.rows(sql, (identity,))):
-            body = entry_of_row("calls", row, self.blobs(blob_hashes(iter([row])))).body
-            if is_answer(body):
-                return body
+            entry = entry_of_row("calls", row, self.blobs(blob_hashes(iter([row]))))
+            if isinstance(entry, CallEntry) and entry.is_answer:
+                return entry
         return None
 
     def judging(self, run_id: str) -> RunJournal:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orglab.results.number_format import amount, dollars
-from orglab.results.records import CallRecord
+from orglab.results.records import CallEntry
 from orglab.results.usage.spending import Spending, StudyRows, spending
 
 __all__ = [
@@ -103,7 +103,7 @@ def interrupted_text(spent: Spending) -> str:
     )
 
 
-def cost_of(calls: Sequence[CallRecord]) -> str:
+def cost_of(calls: Sequence[CallEntry]) -> str:
     """Format the cost of calls; a call without an answer counts where its price is known."""
     known = sum(call.cost_usd or 0.0 for call in calls)
     unknown = any(

@@ -10,20 +10,13 @@ from typing import Protocol
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import loads_stored
 
-__all__ = ["ANSWERED", "InterruptedCall", "Spending", "StudyRows", "spending", "was_answered"]
+__all__ = ["ANSWERED", "InterruptedCall", "Spending", "StudyRows", "spending"]
 
 
 _REFUSED, _UNREADABLE = "refusal", "unreadable reply"
 ANSWERED = f"""(error IS NULL OR error = '{_REFUSED}' OR error LIKE '{_UNREADABLE}%'
   OR tokens_input + tokens_output > 0)"""
 """Of a row of ``calls``, in SQL: a reply came, or the server counted tokens: it may be billed."""
-
-
-def was_answered(body: Mapping[str, JSON]) -> bool:
-    """Check ``ANSWERED`` for the body of a call's entry."""
-    kind = str((body.get("error") or {}).get("kind", ""))
-    replied = body.get("error") is None or kind == _REFUSED or kind.startswith(_UNREADABLE)
-    return replied or any((body.get("usage") or {}).values())
 
 
 class StudyRows(Protocol):

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from orglab.evaluators.base import EvaluationError, Output, RunRecord
-from orglab.results.records import CallRecord, Event, Verdict
+from orglab.results.records import CallEntry, Event, Verdict
 
 Function = Callable[..., Awaitable[Any]]
 
@@ -103,7 +103,7 @@ def make_verdict(output: str, action: str, **changes: Any) -> Verdict:
     return Verdict(**{**fields, **changes})
 
 
-def make_call(**changes: Any) -> CallRecord:
+def make_call(**changes: Any) -> CallEntry:
     """A call of the role ``writer``."""
     fields: dict[str, Any] = {
         "position": "1.turn.0.0",
@@ -128,7 +128,7 @@ def make_call(**changes: Any) -> CallRecord:
         "attempts": 1,
         "simulated": False,
     }
-    return CallRecord(**{**fields, **changes})
+    return CallEntry(**{**fields, **changes})
 
 
 def make_events(*bodies: tuple[str, Mapping[str, Any]]) -> Sequence[Event]:
@@ -155,7 +155,7 @@ def verdict() -> Callable[..., Verdict]:
 
 
 @pytest.fixture
-def call() -> Callable[..., CallRecord]:
+def call() -> Callable[..., CallEntry]:
     """Makes a call of the role ``writer``."""
     return make_call
 

@@ -13,6 +13,7 @@ from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.run.engine import Outcome, RunPlan, run_team
 from orglab.engine.study.batch.study_folder import units_of
+from orglab.results.records import CallEntry
 from orglab.results.store.journal.journal import MemoryJournal
 
 FOLDER = Path(__file__).parents[2] / "specs/topologies"
@@ -45,7 +46,9 @@ async def played(team: Team) -> list[tuple[Outcome, int]]:
     for unit in units_of(team, units=FOLDER / "units.jsonl")[:UNITS]:
         journal = MemoryJournal()
         outcome = await run_team(plan, unit, seed=1, journal=journal)
-        found.append((outcome, sum(entry.kind == "call" for entry in journal.entries.values())))
+        found.append(
+            (outcome, sum(isinstance(entry, CallEntry) for entry in journal.entries.values()))
+        )
     await registry.aclose()
     return found
 

@@ -28,7 +28,7 @@ class BoundModel:
     Attributes:
         model: The model's entry in the spec.
         provider: The provider.
-        caller: Asks it: in its turn, and again where waiting cures a fault.
+        client: Asks it: in its turn, and again where waiting cures a fault.
         price: What it costs, written or known; None: unknown, or nothing where ``free``.
         params: The written parameters. A written ``seed`` says that one is to be sent: the derived
             one, into which the identity of the call has mixed it.
@@ -37,7 +37,7 @@ class BoundModel:
 
     model: Model
     provider: Provider
-    caller: ModelClient
+    client: ModelClient
     price: TokenPrice | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     digest: str = ""
@@ -102,7 +102,7 @@ class ModelRegistry:
         return BoundModel(
             model=model,
             provider=provider,
-            caller=self._caller(model, provider),
+            client=self._client(model, provider),
             price=price_of(model),
             params=model.params,
             digest=bound_model_digest(
@@ -114,7 +114,7 @@ class ModelRegistry:
             ),
         )
 
-    def _caller(self, model: Model, provider: Provider) -> ModelClient:
+    def _client(self, model: Model, provider: Provider) -> ModelClient:
         return self._lines.client(
             provider,
             alias=model.alias,

@@ -87,13 +87,13 @@ class Toolbox:
     def definition(self, name: str) -> ToolDefinition:
         """What a model is told of the tool declared as ``name``."""
         if name not in self._definitions:
-            description, parameters = self._told(name)
+            description, parameters = self._description(name)
             self._definitions[name] = ToolDefinition(
                 name=name, description=description, parameters=parameters
             )
         return self._definitions[name]
 
-    def _told(self, name: str) -> tuple[str, Mapping[str, JSON]]:
+    def _description(self, name: str) -> tuple[str, Mapping[str, JSON]]:
         use = self.uses[name]
         if use.source:  # as frozen: nobody is asked
             given = use.served["tools"][name]
@@ -104,18 +104,18 @@ class Toolbox:
     def digest(self, names: tuple[str, ...]) -> str:
         """A digest of what a model is told of these tools."""
         if names not in self._digests:
-            told = [asdict(self.definition(name)) for name in names]
-            self._digests[names] = digest(canonical(told))
+            definitions = [asdict(self.definition(name)) for name in names]
+            self._digests[names] = digest(canonical(definitions))
         return self._digests[names]
 
     async def answer(self, call: ToolCall, allowed: tuple[str, ...]) -> ToolAnswer:
         """Calls a tool as a model asked: whatever is wrong becomes the call's result."""
         if call.name not in allowed:
             words = f"There is no tool {call.name!r}; there are: {', '.join(allowed)}."
-            return _refusal(call.arguments, words, "unknown")
+            return refusal(call.arguments, words, "unknown")
         read = read_arguments(call.arguments, self.definition(call.name).parameters)
         if read.value is None:
-            return _refusal(call.arguments, read.error, "arguments")
+            return refusal(call.arguments, read.error, "arguments")
         return await self.call(call.name, read.value)
 
     async def call(self, name: str, arguments: Mapping[str, JSON]) -> ToolAnswer:
@@ -124,8 +124,8 @@ class Toolbox:
         try:
             result = await self._result(name, arguments)
             canonical(result)  # a tool of a plugin may return what strict JSON cannot hold
-        except ToolError as refusal:
-            return _timed(arguments, {"error": str(refusal)}, started, error=True)
+        except ToolError as refused:
+            return _timed(arguments, {"error": str(refused)}, started, error=True)
         except (TypeError, ValueError, RecursionError) as fault:
             words = f"{name} failed: {type(fault).__name__}: {fault}"
             return _timed(arguments, {"error": words}, started, error=True)
@@ -141,12 +141,8 @@ class Toolbox:
         return await self.sources.call(use, given, folder=self.folder)
 
 
-def refusal(call: ToolCall, words: str, why: str) -> ToolAnswer:
-    """The answer to a call that is not made."""
-    return _refusal(call.arguments, words, why)
-
-
-def _refusal(arguments: JSON, words: str, why: str) -> ToolAnswer:
+def refusal(arguments: JSON, words: str, why: str) -> ToolAnswer:
+    """Return the answer to a call that is not made."""
     return ToolAnswer(arguments=arguments, result={"error": words}, error=True, refused=why)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from orglab.engine.run.blackboard import NOTHING, Blackboard, Directive, Entries, Entry
+from orglab.engine.run.blackboard import NOTHING, Blackboard, BoardEntries, BoardEntry, Directive
 from orglab.engine.run.replicas import Replica, Replicas
 from orglab.engine.run.routing import InboxItem
 from orglab.engine.spec.model import AuthorityLink
@@ -72,7 +72,9 @@ def _grant(
         names.update(inputs)
         sections.append(_task(inputs))
     elif sight == "inbox":
-        names["inbox"] = Entries([board.entry(item.output, item.link, item.part) for item in inbox])
+        names["inbox"] = BoardEntries(
+            [board.entry(item.output, item.link, item.part) for item in inbox]
+        )
         sections.append(_section("Messages", names["inbox"]))
     elif sight == "own":
         names["own"] = own
@@ -91,7 +93,9 @@ def _grant_role(
 ) -> None:
     members = replicas.by_role[name]
     found = board.last_of([member.name for member in members])
-    seen: Entry | Entries = Entries(found) if len(members) > 1 else found[0] if found else NOTHING
+    seen: BoardEntry | BoardEntries = (
+        BoardEntries(found) if len(members) > 1 else found[0] if found else NOTHING
+    )
     names.setdefault("outputs", {})[name] = seen
     sections.append(_section(f"Last output of {name}", seen))
 
@@ -147,7 +151,7 @@ def review_variables(
     sections = [_task(inputs)]
     if sight.link.sees == "blackboard":
         names["blackboard"] = board.visible()
-        others = Entries([entry for entry in names["blackboard"] if entry is not draft])
+        others = BoardEntries([entry for entry in names["blackboard"] if entry is not draft])
         sections.append(_section("Blackboard", others))
     sections.append(_section(f"Output of {sight.output.copy} under review", draft))
     names["sight"] = "\n\n".join(section for section in sections if section)
@@ -173,5 +177,5 @@ def _section(title: str, body: object) -> str:
     return f"## {title}\n{text}" if text else ""
 
 
-def _with_speaker(entry: Entry) -> str:
-    return str(Entries([entry])) if entry else ""
+def _with_speaker(entry: BoardEntry) -> str:
+    return str(BoardEntries([entry])) if entry else ""

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from orglab.engine.run.calls.call_key import KEY_VERSION
-from orglab.engine.run.turn import SharedResponses
+from orglab.engine.run.calls.model_call import SharedResponses
 from orglab.providers.base import JSON
+from orglab.results.records import CallEntry
 from orglab.results.store.response_cache import ResponseCache
 from orglab.results.store.store import Store
 
@@ -66,38 +67,37 @@ class StudySharing(SharedResponses):
         self._kept = kept
         self.reused = 0
         self.reused_usd = 0.0
-        self._under_way: dict[str, asyncio.Future[Mapping[str, JSON] | None]] = {}
+        self._under_way: dict[str, asyncio.Future[CallEntry | None]] = {}
 
     async def claim(
-        self, identity: str, request: Callable[[], Mapping[str, JSON]], *, keeps: bool
-    ) -> Mapping[str, JSON] | None:
-        """Return the reply to an identical call, or None: then the caller makes it and says ``publish``.
+        self, identity: str, request: Callable[[], Mapping[str, JSON]], *, cacheable: bool
+    ) -> CallEntry | None:
+        """The reply to an identical call, or None: then the caller makes it and says ``publish``.
 
         Where another run is making the call, its reply is waited for.
         """
-        body = await self._of_arms(identity) if self._arms else None
-        if body is None and keeps and self._kept is not None:
-            body = self._kept.find(identity, request())
-        if body is None and self._arms:
+        call = await self._of_arms(identity) if self._arms else None
+        if call is None and cacheable and self._kept is not None:
+            call = self._kept.find(identity, request())
+        if call is None and self._arms:
             self._under_way[identity] = asyncio.get_running_loop().create_future()
-        if body is not None and "kept" in body:
+        if call is not None and call.kept is not None:
             self.reused += 1
-            self.reused_usd += body["cost_usd"] or 0.0
-        return body
+            self.reused_usd += call.cost_usd or 0.0
+        return call
 
-    async def _of_arms(self, identity: str) -> Mapping[str, JSON] | None:
+    async def _of_arms(self, identity: str) -> CallEntry | None:
         while (under_way := self._under_way.get(identity)) is not None:
-            body = await asyncio.shield(under_way)
-            if body is not None:
-                return body
+            if (call := await asyncio.shield(under_way)) is not None:
+                return call
         return self._store.reply_to(identity)
 
-    def publish(self, identity: str, body: Mapping[str, JSON] | None, *, keeps: bool) -> None:
+    def publish(self, identity: str, call: CallEntry | None, *, cacheable: bool) -> None:
         """Hand a durable reply to who waits for it; None: there is none to share."""
-        if keeps and self._kept is not None and body is not None and _is_answer(body):
-            self._kept.keep(identity, body)
+        if cacheable and self._kept is not None and call is not None and _is_a_models(call):
+            self._kept.add(call)
         if self._arms:
-            self._under_way.pop(identity).set_result(body)
+            self._under_way.pop(identity).set_result(call)
 
     def close(self) -> None:
         """Close the response cache."""
@@ -105,7 +105,7 @@ class StudySharing(SharedResponses):
             self._kept.close()
 
 
-def _is_answer(body: Mapping[str, JSON]) -> bool:
-    """Return whether a model wrote it, as it stands."""
-    planted = any(str(note).startswith(PLANTED) for note in body.get("notes", ()))
-    return not body.get("simulated") and not planted
+def _is_a_models(call: CallEntry) -> bool:
+    """Whether a model wrote it, as it stands."""
+    planted = any(str(note).startswith(PLANTED) for note in call.notes)
+    return not call.simulated and not planted

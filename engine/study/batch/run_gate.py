@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from orglab.engine.run.errors import ACCOUNT_ERRORS
 from orglab.engine.study.batch.budget import Budget, BudgetReached
-from orglab.providers.base import JSON, Interrupted
-from orglab.results.records import Event
-from orglab.results.store.journal.journal import Entry, Journal
+from orglab.providers.base import Interrupted
+from orglab.results.records import CallEntry, Event, JournalEntry
+from orglab.results.store.journal.journal import Attempt, CallGuard, CallStarts, Journal
 
 __all__ = ["Interrupted", "RunGate"]
+
+
+class GuardedJournal(Journal, CallStarts, Protocol):
+    """A journal that records starts itself."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -45,7 +49,7 @@ class RunGate:
 
     def __init__(
         self,
-        journal: Journal,
+        journal: GuardedJournal,
         stopping: Callable[[], bool],
         budget: Budget | None = None,
         closed: Callable[[str], None] | None = None,
@@ -57,25 +61,30 @@ class RunGate:
         self._held: dict[str, _Held] = {}
         self._callers: set[asyncio.Task[Any]] = set()
 
-    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
+    def guard(self, first: Attempt) -> CallGuard:
+        """Return the guard of a call: money, the stop request, closed accounts, its start."""
+        return CallGuard(self, first)
+
+    async def reserve(self, attempt: Attempt) -> None:
         """Reserve the most that a call's next request can cost; the one before was cut.
 
         Raises:
             Interrupted: The user has said stop, or the budget is reached.
         """
         if self._stopping():
-            raise Interrupted(position)
+            raise Interrupted(attempt.position)
         self._meet()
         if self._budget is not None:
-            await self._reserve(self._budget, position, what.get("reserved") or 0.0)
-        await self._journal.reserve(position, what)
+            await self._reserve(self._budget, attempt.position, attempt.most_usd or 0.0)
+        await self._journal.reserve(attempt)
 
-    async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
+    async def begin(self, attempt: Attempt) -> None:
         """Begin a call, or send it once more after a request that was cut.
 
         Raises:
             Interrupted: The user has said stop, or the budget is reached.
         """
+        position = attempt.position
         if self._stopping():
             self._give_back(position)
             raise Interrupted(position)
@@ -83,9 +92,9 @@ class RunGate:
         if self._budget is not None:
             held = self._held.get(position)
             if held is None or held.sent:
-                await self._reserve(self._budget, position, what.get("reserved") or 0.0)
+                await self._reserve(self._budget, position, attempt.most_usd or 0.0)
             self._held[position].sent = True
-        await self._journal.begin(position, what)
+        await self._journal.begin(attempt)
 
     def _meet(self) -> None:
         task = asyncio.current_task()
@@ -118,35 +127,37 @@ class RunGate:
         task = asyncio.current_task()
         for position, held in list(self._held.items()):
             if held.task is None or held.task is task or held.task.done():
-                self._lose(position)  # the others may be waiting for this money
+                self.release(position)  # the others may be waiting for this money
         others = [each for each in self._callers if each is not task]
         if others:
             await asyncio.wait(others)
         for position in list(self._held):
-            self._lose(position)
+            self.release(position)
 
-    def _lose(self, position: str) -> None:
+    def release(self, position: str) -> None:
         """No reply was kept: what was sent may have been billed."""
         self._give_back(position)
         held = self._held.pop(position, None)
         if self._budget is not None and held is not None:
             self._budget.cut(held.most)
 
-    def recorded(self, position: str) -> Entry | None:
+    def recorded(self, position: str) -> JournalEntry | None:
         """Return what the journal holds at ``position``."""
         return self._journal.recorded(position)
 
-    async def keep(self, entry: Entry) -> None:
+    async def keep(self, entry: JournalEntry) -> None:
         """Keep an entry, and settle what was reserved for it."""
         await self._journal.keep(entry)
-        error = entry.body.get("error") if entry.kind == "call" else None
+        if not isinstance(entry, CallEntry):
+            return
+        error = entry.error
         if self._closed is not None and error and error["kind"] in ACCOUNT_ERRORS:
             self._closed(f"{error['kind']}: {error['message']}")
         held = self._held.pop(entry.position, None)
         if self._budget is None or held is None:
             return
-        unknown = (entry.body["reserved_usd"] or 0.0) - held.lost
-        self._budget.settle(held.most, entry.body["cost_usd"] or 0.0, unknown)
+        unknown = (entry.reserved_usd or 0.0) - held.lost
+        self._budget.settle(held.most, entry.cost_usd or 0.0, unknown)
 
     def emit(self, events: Sequence[Event]) -> None:
         """Add events."""

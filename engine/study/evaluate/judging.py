@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orglab.engine.run.calls.call_key import CallCounter, digest
+from orglab.engine.run.calls.model_call import ModelCalls, SharedResponses
 from orglab.engine.run.calls.model_registry import BoundModel, ModelRegistries
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.limits import RunLimits
 from orglab.engine.run.prompts.rendering import Prompter
 from orglab.engine.run.replicas import Replica
-from orglab.engine.run.turn import SharedResponses, Turn, TurnRunner
+from orglab.engine.run.turn import Turn
+from orglab.engine.run.turn_runner import TurnRunner
 from orglab.engine.spec.compose.model_entry import model_of_entry
 from orglab.engine.spec.model import Limits, Model, Role, Topology
 from orglab.engine.study.batch.budget import Budget
@@ -169,14 +171,16 @@ class Asker:
             judging = self.judging
             self._journal = RunGate(journal, self.stopping, judging.budget, judging.closed)
         return TurnRunner(
-            journal=self._journal,
-            counter=CallCounter(scope=scope),
+            calls=ModelCalls(
+                journal=self._journal,
+                counter=CallCounter(scope=scope),
+                toolbox=Toolbox(uses={}, inputs={}, resolve=Path),
+                unit=self.unit,
+                replicate=self.replicate,
+                sharing=self.judging.sharing,
+            ),
             limits=RunLimits(Limits()),
-            toolbox=Toolbox(uses={}, inputs={}, resolve=Path),
             prompter=Prompter(self.judging.topology),
-            unit=self.unit,
-            replicate=self.replicate,
-            sharing=self.judging.sharing,
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
-from orglab.results.records import CallRecord, RunRecord
+from orglab.results.records import CallEntry, RunRecord
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, study_file
 from orglab.results.store.response_cache import CachedCall, read_cached_calls
@@ -47,9 +47,9 @@ class CallExplanation:
         parts: Every part of the identity.
     """
 
-    call: CallRecord
+    call: CallEntry
     run: str
-    other: CallRecord | None
+    other: CallEntry | None
     other_run: str
     parts: Sequence[IdentityPart]
 
@@ -82,7 +82,7 @@ def explain_call(reader: Reader, run: str, position: str) -> CallExplanation:
     """
     record = reader.record(reader.find(run).id)
     call = _call(record, position)
-    best: tuple[int, RunRecord, CallRecord, list[IdentityPart]] | None = None
+    best: tuple[int, RunRecord, CallEntry, list[IdentityPart]] | None = None
     apart = not _shares(reader)
     for other, candidate in _candidates(reader, record, call):
         parts = list(_parts(record, call, other, candidate))
@@ -127,11 +127,11 @@ def explain_cached(reader: Reader, run: str, position: str, file: Path) -> Cache
     return CacheComparison(other=best, parts=parts)
 
 
-def _similarity(call: CallRecord, kept: CachedCall) -> tuple[bool, int]:
+def _similarity(call: CallEntry, kept: CachedCall) -> tuple[bool, int]:
     return kept.identity == call.identity, sum(part.same for part in _asked(call, kept.request))
 
 
-def _where_kept(file: Path, kept: CachedCall) -> tuple[RunRecord, CallRecord] | None:
+def _where_kept(file: Path, kept: CachedCall) -> tuple[RunRecord, CallEntry] | None:
     """Return the call in the study that paid for it, or None where the study is gone."""
     if kept.study != Path(kept.study).name:
         return None  # an untrusted author's file must not lead elsewhere
@@ -153,7 +153,7 @@ def _shares(reader: Reader) -> bool:
     return any((reader.spec(plan) or {}).get("share_prefix") for plan in plans)
 
 
-def _call(record: RunRecord, position: str) -> CallRecord:
+def _call(record: RunRecord, position: str) -> CallEntry:
     for call in record.calls:
         if call.position == position:
             return call
@@ -162,8 +162,8 @@ def _call(record: RunRecord, position: str) -> CallRecord:
 
 
 def _candidates(
-    reader: Reader, record: RunRecord, call: CallRecord
-) -> Iterator[tuple[RunRecord, CallRecord]]:
+    reader: Reader, record: RunRecord, call: CallEntry
+) -> Iterator[tuple[RunRecord, CallEntry]]:
     for row in list(reader.runs()):
         other = record if row.id == record.id else reader.record(row.id)
         for candidate in other.calls:
@@ -175,7 +175,7 @@ def _candidates(
 
 
 def _parts(
-    record: RunRecord, call: CallRecord, other: RunRecord, candidate: CallRecord
+    record: RunRecord, call: CallEntry, other: RunRecord, candidate: CallEntry
 ) -> Iterator[IdentityPart]:
     there = {"provider": candidate.provider, "model": candidate.model, **candidate.request}
     yield from _asked(call, there)
@@ -185,7 +185,7 @@ def _parts(
     yield _part("earlier calls of the run", _earlier(other, candidate), _earlier(record, call))
 
 
-def _asked(call: CallRecord, there: Mapping[str, JSON]) -> Iterator[IdentityPart]:
+def _asked(call: CallEntry, there: Mapping[str, JSON]) -> Iterator[IdentityPart]:
     """Yield what was asked, part by part."""
     yield _part("provider", there.get("provider"), call.provider)
     yield _part("model", there.get("model"), call.model)
@@ -205,13 +205,13 @@ def _content(message: Mapping[str, JSON] | None) -> JSON:
     return message["content"] if set(message) <= {"role", "content"} else dict(message)
 
 
-def _earlier(record: RunRecord, call: CallRecord) -> list[str]:
+def _earlier(record: RunRecord, call: CallEntry) -> list[str]:
     """Return what the run had asked before the call's tick; judges are asked of what is written alone."""
     tick = _tick(call)
     return [each.identity for each in record.calls if 0 < _tick(each) < tick]
 
 
-def _tick(call: CallRecord) -> int:
+def _tick(call: CallEntry) -> int:
     """0 for calls of judges, which stand outside the run."""
     first = call.position.partition(".")[0]
     return int(first) if first.isdecimal() else 0

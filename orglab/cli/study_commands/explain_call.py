@@ -11,7 +11,7 @@ from rich.console import Console
 from orglab.cli.options import StudyFolder
 from orglab.engine.study.plan.cache_miss import IdentityPart, explain_cached, explain_call
 from orglab.providers.terminal_safety import visible
-from orglab.results.records import CallRecord
+from orglab.results.records import CallEntry
 from orglab.results.store.reader import Reader
 from orglab.results.store.response_cache import response_cache_file
 
@@ -46,7 +46,7 @@ def explain(
         _say_parts(console, kept.parts)
 
 
-def _origin(call: CallRecord) -> str:
+def _origin(call: CallEntry) -> str:
     """Who paid for the reply."""
     if call.kept:
         return f"not paid here: taken from the study {call.kept['study']}, {call.kept['paid']}"

@@ -6,9 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
 from orglab.providers.base import JSON
-from orglab.results.records import Event, Output, RunRecord, Verdict
-from orglab.results.store.journal.call_codec import records_of
-from orglab.results.store.journal.journal import Entry
+from orglab.results.records import (
+    CallEntry,
+    Event,
+    JournalEntry,
+    Output,
+    RunRecord,
+    ToolEntry,
+    Verdict,
+)
+from orglab.results.store.journal.journal import position_key
 
 __all__ = [
     "answering",
@@ -135,7 +142,7 @@ def _named(name: str | None, outputs: Sequence[Output]) -> Output | None:
 
 
 def run_record(
-    about: Mapping[str, JSON], events: Sequence[Event], entries: Iterable[Entry]
+    about: Mapping[str, JSON], events: Sequence[Event], entries: Iterable[JournalEntry]
 ) -> RunRecord:
     """A run's record, whole.
 
@@ -147,7 +154,7 @@ def run_record(
         entries: Every entry, in any order.
     """
     outputs = outputs_of(events)
-    calls, tool_calls = records_of(entries)
+    ordered = sorted(entries, key=lambda entry: position_key(entry.position))
     ended = next((event.body for event in reversed(events) if event.kind == "ended"), {})
     found = {key: ended[key] for key in ("status", "reason", "answer", "last") if key in ended}
     found |= about
@@ -158,6 +165,6 @@ def run_record(
         outputs=outputs,
         verdicts=verdicts_of(events),
         events=tuple(events),
-        calls=calls,
-        tool_calls=tool_calls,
+        calls=tuple(entry for entry in ordered if isinstance(entry, CallEntry)),
+        tool_calls=tuple(entry for entry in ordered if isinstance(entry, ToolEntry)),
     )

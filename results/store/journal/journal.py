@@ -1,82 +1,166 @@
 """The journal of a run: what is durable before the engine acts on it.
 
-The engine asks ``recorded`` at each position; where nothing is recorded it says ``begin``, makes the
-call and says ``keep``. Running again over a journal that holds entries is resuming; there is no
-second code path. ``MemoryJournal`` keeps everything in memory, for tests; ``RunJournal`` (in
-``run_journal``) keeps it in the study's file.
+The engine asks ``recorded`` at each position. Where nothing is recorded it makes the call under a
+``CallGuard`` and then calls ``keep``. A run over a journal with entries is a resumed run; there is
+no second code path. ``MemoryJournal`` is for tests and dry runs; ``RunJournal`` writes the study's file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from types import TracebackType
+from typing import Protocol, Self
 
 from orglab.providers.base import JSON
-from orglab.results.records import Event
+from orglab.results.records import Event, JournalEntry
 
-__all__ = ["Entry", "EntryKind", "Journal", "JournalError", "MemoryJournal"]
+__all__ = [
+    "Attempt",
+    "CallGuard",
+    "CallStarts",
+    "Journal",
+    "JournalError",
+    "MemoryJournal",
+    "position_key",
+]
 
-EntryKind: TypeAlias = Literal["call", "tool", "decision"]
+_WORDS = {"prompt": (0, 0, ""), "turn": (2, 0, ""), "review": (2, 1, "")}
+
+
+def position_key(position: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sort key that puts positions in the order of the run.
+
+    Numbers count as numbers and precede words, except ``prompt``: a prompt's tools are called
+    before its turn's first call. ``turn`` precedes ``review``, since a tick's reviews follow its
+    turns; any other word follows both, in alphabetical order.
+    """
+    return tuple(
+        (1, int(part), "") if part.isdecimal() else _WORDS.get(part, (2, len(_WORDS), part))
+        for part in position.split(".")
+    )
 
 
 class JournalError(Exception):
-    """Raised when a journal is used against its rules: one position is kept twice."""
+    """Raised when one position is kept twice."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """One durable thing of a run; strict JSON throughout.
+class Attempt:
+    """A request that is about to be sent for a call.
 
     Attributes:
-        position: Where in the run it stands: ``tick.kind.index.step``; unique in the run.
-        kind: A model's reply, a tool's result, or what clock, money or a final fault decided.
-        identity: Hex digest of everything that makes it what it is; "" for decisions.
-        body: For ``call``: ``{request: {provider, model, params, seed, messages, tools, schema},
-            copy, role, purpose, visit, error, read, cost_usd}`` and the fields of ``Completion``
-            (``usage`` as ``{input, output, cached_input, reasoning}``; ``model`` is the model that
-            served). For ``tool``: ``{copy, role, visit, tool, arguments, result, error, refused,
-            seconds, prompt}``. For ``decision``: ``{what, …}``; where it is a fault that ends a
-            turn: ``error: {kind, message}``, and ``copy`` of whom.
+        position: Where in the run the call is.
+        identity: The call's identity.
+        copy: The copy that makes it.
+        most_usd: Upper bound of one request's cost in US dollars; 0: free; None: unknown.
+        cut: How many earlier requests of the call were interrupted.
     """
 
     position: str
-    kind: EntryKind
-    identity: str
-    body: Mapping[str, JSON]
+    identity: str = ""
+    copy: str = ""
+    most_usd: float | None = 0.0
+    cut: int = 0
+
+    def as_json(self) -> dict[str, JSON]:
+        """Return the attempt as it is stored, without its position."""
+        stored: dict[str, JSON] = {"identity": self.identity, "copy": self.copy}
+        if self.most_usd != 0.0:
+            stored["reserved"] = self.most_usd
+        if self.cut:
+            stored["cut"] = self.cut
+        return stored
+
+
+class CallStarts(Protocol):
+    """What a guard needs: where money is reserved and starts are made durable."""
+
+    async def reserve(self, attempt: Attempt) -> None:
+        """Reserve money for a request; may wait for other calls to end."""
+
+    async def begin(self, attempt: Attempt) -> None:
+        """Record a request's start durably."""
+
+    def release(self, position: str) -> None:
+        """End what is still reserved for a call."""
+
+
+class CallGuard:
+    """Guards one call of a model: budget, stop request, closed accounts, and its durable start.
+
+    An async context manager around ``ModelClient.call``, which awaits ``reserve`` before an attempt
+    is queued and ``begin`` immediately before it is sent. Both raise where no request may be sent.
+    Requests that follow no interrupted one share its reservation and its start.
+    """
+
+    def __init__(self, starts: CallStarts, first: Attempt) -> None:
+        self._starts = starts
+        self._first = first
+        self._reserved = self._begun = -1
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._starts.release(self._first.position)
+
+    async def reserve(self, cut: int) -> None:
+        """Reserve the upper bound of the next request's cost, after ``cut`` interrupted ones."""
+        if self._first.most_usd != 0.0 and cut > self._reserved:
+            await self._starts.reserve(self._attempt(cut))
+            self._reserved = cut
+
+    async def begin(self, cut: int) -> None:
+        """Record the next request's start durably, after ``cut`` interrupted ones."""
+        if cut > self._begun:
+            await self._starts.begin(self._attempt(cut))
+            self._begun = cut
+
+    @property
+    def sent(self) -> int:
+        """How many requests were begun: all but the last one were interrupted."""
+        return self._begun + 1
+
+    def _attempt(self, cut: int) -> Attempt:
+        first = self._first
+        if not cut:
+            return first
+        return Attempt(
+            position=first.position,
+            identity=first.identity,
+            copy=first.copy,
+            most_usd=first.most_usd,
+            cut=cut,
+        )
 
 
 class Journal(Protocol):
     """What the engine needs of a store, for one run."""
 
-    def recorded(self, position: str) -> Entry | None:
-        """The durable entry at ``position`` that an earlier process left, or None."""
+    def recorded(self, position: str) -> JournalEntry | None:
+        """Return the durable entry at ``position`` that an earlier process left, or None."""
 
-    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Sets money aside for a request that is to be made; nothing durable.
+    def guard(self, first: Attempt) -> CallGuard:
+        """Return the guard of a call that is about to be made."""
 
-        It may wait for other calls to end, so nothing that they need may be held meanwhile.
-
-        Args:
-            position: Where the call stands.
-            what: What ``begin`` will be told of the request.
-        """
-
-    async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Says that a call is about to be made; durable when it returns."""
-
-    async def keep(self, entry: Entry) -> None:
-        """Keeps an entry; durable when it returns.
+    async def keep(self, entry: JournalEntry) -> None:
+        """Store an entry; durable when it returns.
 
         Raises:
-            JournalError: An entry stands at this position already.
-            ValueError: The body is no strict JSON.
+            JournalError: There is an entry at this position.
+            ValueError: The entry is not strict JSON.
         """
 
     def emit(self, events: Sequence[Event]) -> None:
-        """Adds events; they become durable with the next entry, or at the end of the run.
+        """Add events; they become durable with the next entry, or at the end of the run.
 
-        A run that is played again gives its events again: the same place is written once.
+        A resumed run emits its events again: each place is written once.
         """
 
 
@@ -91,44 +175,51 @@ class MemoryJournal:
     """
 
     def __init__(self, earlier: MemoryJournal | None = None) -> None:
-        self.entries: dict[str, Entry] = dict(earlier.entries) if earlier else {}
+        self.entries: dict[str, JournalEntry] = dict(earlier.entries) if earlier else {}
         self.attempts: list[str] = list(earlier.attempts) if earlier else []
         self.events: dict[int, Event] = {}
         self.asked_again: int = earlier.asked_again if earlier else 0
         self._in_flight = set(self.attempts) - set(self.entries)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> MemoryJournal:
-        """A journal as an earlier process would have left it with ``entries``."""
+    def of(cls, entries: Iterable[JournalEntry]) -> MemoryJournal:
+        """Return a journal as an earlier process would have left it with ``entries``."""
         journal = cls()
         journal.entries = {entry.position: entry for entry in entries}
         return journal
 
-    def recorded(self, position: str) -> Entry | None:
-        """The entry at ``position``, or None."""
+    def recorded(self, position: str) -> JournalEntry | None:
+        """Return the entry at ``position``, or None."""
         return self.entries.get(position)
 
-    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Nothing: there is no budget."""
+    def guard(self, first: Attempt) -> CallGuard:
+        """Return a guard that only notes starts."""
+        return CallGuard(self, first)
 
-    async def begin(self, position: str, what: Mapping[str, JSON]) -> None:  # noqa: ARG002 - the protocol's
-        """Notes that a call is about to be made."""
-        if position in self._in_flight:
-            self._in_flight.discard(position)
+    async def reserve(self, attempt: Attempt) -> None:
+        """Do nothing: there is no budget."""
+
+    async def begin(self, attempt: Attempt) -> None:
+        """Note that a call is about to be made."""
+        if attempt.position in self._in_flight:
+            self._in_flight.discard(attempt.position)
             self.asked_again += 1
-        self.attempts.append(position)
+        self.attempts.append(attempt.position)
 
-    async def keep(self, entry: Entry) -> None:
-        """Keeps an entry.
+    def release(self, position: str) -> None:
+        """Do nothing: nothing is reserved."""
+
+    async def keep(self, entry: JournalEntry) -> None:
+        """Store an entry.
 
         Raises:
-            JournalError: An entry stands at this position already.
+            JournalError: There is an entry at this position.
         """
         if entry.position in self.entries:
             raise JournalError(f"position {entry.position} is kept twice")
         self.entries[entry.position] = entry
 
     def emit(self, events: Sequence[Event]) -> None:
-        """Adds events."""
+        """Add events."""
         for event in events:
             self.events[event.seq] = event

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps
-from orglab.results.records import Event, RunStatus
+from orglab.results.records import CallEntry, Event, JournalEntry, RunStatus, ToolEntry
 from orglab.results.store.group_commit import GroupCommit, Row
 from orglab.results.store.journal.history import use_of
-from orglab.results.store.journal.journal import Entry, JournalError
+from orglab.results.store.journal.journal import Attempt, CallGuard, JournalError
 from orglab.results.store.row_codec import BlobKeeper, entry_row, event_row
-from orglab.results.usage.spending import was_answered
 
 __all__ = ["Earlier", "RunJournal", "Tally"]
 
@@ -31,7 +29,7 @@ class Earlier:
         retries: How often the run was opened again after it had failed.
     """
 
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, JournalEntry] = field(default_factory=dict)
     events: Mapping[int, Row] = field(default_factory=dict)
     attempts: Mapping[str, int] = field(default_factory=dict)
     in_flight: frozenset[str] = frozenset()
@@ -81,27 +79,28 @@ class Tally:
         elif event.kind in ("turn", "review"):
             self.turns += 1
 
-    def entry(self, entry: Entry) -> None:
-        """Counts an entry."""
-        if entry.kind == "call":
-            self._call(entry.body)
-        elif entry.kind == "tool":
+    def entry(self, entry: JournalEntry) -> None:
+        """Count an entry."""
+        if isinstance(entry, CallEntry):
+            self._call(entry)
+        elif isinstance(entry, ToolEntry):
             self.tool_calls += 1
 
-    def _call(self, body: Mapping[str, JSON]) -> None:
-        usage, cost = body.get("usage") or {}, body.get("cost_usd")
+    def _call(self, call: CallEntry) -> None:
+        used, cost = call.tokens, call.cost_usd
+        read, written = used.get("input", 0), used.get("output", 0)
         self.calls += 1
-        self.tokens_input += usage.get("input", 0)
-        self.tokens_output += usage.get("output", 0)
+        self.tokens_input += read
+        self.tokens_output += written
         self.priced_usd += cost or 0.0
         # A call without an answer is not known to be billed.
-        answered = was_answered(body)
-        self.unpriced += cost is None and answered
-        self.service_seconds += body.get("service_seconds", 0.0)
-        self.waiting_seconds += body.get("waiting_seconds", 0.0)
-        self.simulated = self.simulated or bool(body.get("simulated"))
-        if answered and not body.get("attempts", 1):  # another run of the study paid for it
-            self.shared_tokens += usage.get("input", 0) + usage.get("output", 0)
+        replied = call.replied
+        self.unpriced += cost is None and replied
+        self.service_seconds += call.service_seconds
+        self.waiting_seconds += call.waiting_seconds
+        self.simulated = self.simulated or call.simulated
+        if replied and not call.attempts:  # another run of the study paid for it
+            self.shared_tokens += read + written
             self.shared_usd += cost or 0.0
             self.shared_unpriced += cost is None
 
@@ -142,33 +141,41 @@ class RunJournal:
         for entry in earlier.entries.values():
             self.tally.entry(entry)
 
-    def recorded(self, position: str) -> Entry | None:
+    def recorded(self, position: str) -> JournalEntry | None:
         """The durable entry that an earlier process left at ``position``, or None."""
         return self._earlier.entries.get(position)
 
     @property
-    def earlier(self) -> Mapping[str, Entry]:
+    def earlier(self) -> Mapping[str, JournalEntry]:
         """The durable entries that earlier processes left, by position."""
         return self._earlier.entries
 
-    async def reserve(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Nothing: the store holds no budget."""
+    def guard(self, first: Attempt) -> CallGuard:
+        """Return a guard that only records starts: the store holds no budget."""
+        return CallGuard(self, first)
 
-    async def begin(self, position: str, what: Mapping[str, JSON]) -> None:
-        """Says that a call is about to be made; durable when it returns.
+    async def reserve(self, attempt: Attempt) -> None:
+        """Do nothing: the store holds no budget."""
+
+    def release(self, position: str) -> None:
+        """Do nothing: nothing is reserved."""
+
+    async def begin(self, attempt: Attempt) -> None:
+        """Record that a call is about to be made; durable when it returns.
 
         Raises:
             StoreError: It could not be written; the call must not be made.
         """
+        position = attempt.position
         again = position in self._in_flight
         number = self._attempts.get(position, 0) + 1
-        row = (self.run, position, number, self._earlier.retries, again, dumps(what))
+        row = (self.run, position, number, self._earlier.retries, again, dumps(attempt.as_json()))
         self._attempts[position] = number
         self._in_flight.discard(position)
         self.asked_again += again
         await self._commits.write([("attempt", row)])
 
-    async def keep(self, entry: Entry) -> None:
+    async def keep(self, entry: JournalEntry) -> None:
         """Keeps an entry; durable when it returns.
 
         Raises:

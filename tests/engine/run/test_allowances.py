@@ -28,7 +28,7 @@ def test_turns_are_admitted_in_declared_order() -> None:
 def test_what_was_spent_counts() -> None:
     """Earlier barriers have used part of the limit."""
     limits = RunLimits(Limits(cost_usd=0.5))
-    limits.spent.cost_usd = 0.3
+    limits.usage.cost_usd = 0.3
     assert limits.allowances([0.2, 0.1]) == [pytest.approx(0.2), -1.0]
 
 

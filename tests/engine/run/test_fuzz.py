@@ -18,7 +18,8 @@ from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Topology
 from orglab.providers.base import Request
 from orglab.providers.scripted.provider import ScriptedProvider
-from orglab.results.store.journal.journal import Entry, MemoryJournal
+from orglab.results.records import CallEntry, JournalEntry
+from orglab.results.store.journal.journal import MemoryJournal
 
 TEAMS = int(os.environ.get("ORGLAB_FUZZ_TEAMS", "600"))
 """Teams tried by the quick test; raise it to try more."""
@@ -333,7 +334,7 @@ async def crashed(
 ) -> None:
     """A run resumed from a part of its replies gives the same events and asks for the rest."""
     entries = list(journal.entries.values())
-    kept: list[Entry] = entries[: rng.randint(0, len(entries))]
+    kept: list[JournalEntry] = entries[: rng.randint(0, len(entries))]
     again, asked = await play(team, number, MemoryJournal.of(kept), rng)
     assert again.events == outcome.events, number
-    assert asked == calls - sum(entry.kind == "call" for entry in kept), number
+    assert asked == calls - sum(isinstance(entry, CallEntry) for entry in kept), number

@@ -12,6 +12,7 @@ from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import ToolUse
 from orglab.providers.base import Completion, ContextOverflow, Request, TokenUsage, ToolCall
+from orglab.results.records import CallEntry, ToolEntry
 from orglab.results.store.journal.journal import MemoryJournal
 
 Make = Callable[..., Any]
@@ -64,9 +65,9 @@ async def test_a_broken_call_is_an_error_to_the_model(team: Make, play: Make, un
         "done",
     ]
     run = await play(made, {"explorer": said}, unit=unit)
-    results = [entry.body for entry in run.journal.entries.values() if entry.kind == "tool"]
-    assert [body["error"] for body in results] == [True] * 4
-    assert [body["refused"] for body in results] == [
+    results = [entry for entry in run.journal.entries.values() if isinstance(entry, ToolEntry)]
+    assert [body.error for body in results] == [True] * 4
+    assert [body.refused for body in results] == [
         "unknown",
         "arguments",
         "arguments",
@@ -95,7 +96,7 @@ async def test_calls_beyond_the_limit_in_one_reply_are_refused(
     calls = [calling("head", f'{{"n": {number + 1}}}', number)[0] for number in range(3)]
     run = await play(made, {"explorer": [calls, "done"]}, unit=unit)
     refused = [
-        entry.body["refused"] for entry in run.journal.entries.values() if entry.kind == "tool"
+        entry.refused for entry in run.journal.entries.values() if isinstance(entry, ToolEntry)
     ]
     assert refused == ["", "", "limit"]
 
@@ -107,7 +108,7 @@ async def test_a_repeated_call_is_refused_and_counted(team: Make, play: Make, un
     said = [calling("head", '{"n": 1}')] * 3 + ["done"]
     run = await play(made, {"explorer": said}, unit=unit)
     refused = [
-        entry.body["refused"] for entry in run.journal.entries.values() if entry.kind == "tool"
+        entry.refused for entry in run.journal.entries.values() if isinstance(entry, ToolEntry)
     ]
     assert refused == ["", "", "repeated"]
 
@@ -118,8 +119,8 @@ async def test_a_prompt_may_call_a_tool(team: Make, play: Make, unit: Unit) -> N
     made = team(with_tools(prompt=prompt), [], "explorer", tools=TOOLS, inputs=INPUTS)
     run = await play(made, {}, unit=unit)
     assert "name score" in run.requests[0].messages[-1].content
-    called = [entry for entry in run.journal.entries.values() if entry.kind == "tool"]
-    assert called[0].body["prompt"] is True
+    called = [entry for entry in run.journal.entries.values() if isinstance(entry, ToolEntry)]
+    assert called[0].prompt is True
 
 
 async def test_an_unreadable_reply_is_asked_again_with_the_reason(team: Make, play: Make) -> None:
@@ -133,7 +134,7 @@ async def test_an_unreadable_reply_is_asked_again_with_the_reason(team: Make, pl
     made = team({"a": {"output": schema}}, [], "a")
     run = await play(made, {"a": ["no idea", '{"n": "x"}', '```json\n{"n": 3}\n```']})
     assert run.outcome.answer.value == {"n": 3}
-    reads = [entry.body["read"] for entry in run.journal.entries.values()]
+    reads = [entry.read for entry in run.journal.entries.values() if isinstance(entry, CallEntry)]
     assert [read.get("problem") for read in reads] == ["no json", "invalid", None]
     assert reads[-1]["how"] == "fenced"
     assert "could not be used" in run.requests[1].messages[-1].content

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.run.blackboard import Entry
+from orglab.engine.run.blackboard import BoardEntry
 from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.voting import counted
 
@@ -24,10 +24,10 @@ TASKS = {
 }
 
 
-def ballots(*values: Any) -> list[Entry]:
+def ballots(*values: Any) -> list[BoardEntry]:
     """Outputs whose field ``answer`` has these values."""
     return [
-        Entry(kind="output", role="v", copy=f"v#{number}", text="", value={"answer": value})
+        BoardEntry(kind="output", role="v", copy=f"v#{number}", text="", value={"answer": value})
         for number, value in enumerate(values, 1)
     ]
 
@@ -53,7 +53,7 @@ def test_the_commonest_value_wins_and_the_first_a_tie(
 
 def test_an_input_without_the_field_is_no_abstention() -> None:
     """The turn fails and says whose output lacks it."""
-    lacking = Entry(kind="output", role="v", copy="v#2", text="", value={})
+    lacking = BoardEntry(kind="output", role="v", copy="v#2", text="", value={})
     with pytest.raises(TurnFailed, match="the output of v#2 has no field `answer` to vote on"):
         counted("answer", [*ballots("a"), lacking])
 

@@ -8,10 +8,10 @@ import pytest
 
 from orglab.evaluators.base import Score
 from orglab.evaluators.process.usage import Usage
-from orglab.results.records import ToolCallRecord
+from orglab.results.records import ToolEntry
 
 
-def _tool_call(**changes: Any) -> ToolCallRecord:
+def _tool_call(**changes: Any) -> ToolEntry:
     fields: dict[str, Any] = {
         "position": "1",
         "copy": "writer",
@@ -24,7 +24,7 @@ def _tool_call(**changes: Any) -> ToolCallRecord:
         "refused": "",
         "seconds": 0.25,
     }
-    return ToolCallRecord(**{**fields, **changes})
+    return ToolEntry(**{**fields, **changes})
 
 
 async def _used(run: Any, context: Any) -> dict[str, Score]:

@@ -39,8 +39,14 @@ def request(identity: str = "one", schema: Mapping[str, Any] | None = SCHEMA) ->
     return Request(model="m", messages=words, identity=identity, schema=schema)
 
 
-async def nothing(cut: int) -> None:
-    """Nothing is to be done before an attempt."""
+class Unguarded:
+    """Allows every attempt."""
+
+    async def reserve(self, cut: int) -> None:
+        """Reserve nothing."""
+
+    async def begin(self, cut: int) -> None:
+        """Record nothing."""
 
 
 async def called(
@@ -51,7 +57,7 @@ async def called(
 ) -> Completion:
     """The reply of a scripted model with these faults."""
     caller = ModelClients().client(ScriptedProvider(lambda _: reply), alias="m", faults=model)
-    return await caller.call(asked or request(), nothing, role or {})
+    return await caller.call(asked or request(), Unguarded(), role or {})
 
 
 @given(rates, st.text(min_size=1), st.integers(1, 9))
@@ -100,7 +106,7 @@ async def test_faults_of_attempts_are_asked_again() -> None:
         alias="m",
         faults={"timeout": 0.3, "rate_limited": 0.2, "server_error": 0.2},
     )
-    replies = [await caller.call(request(str(n)), nothing) for n in range(40)]
+    replies = [await caller.call(request(str(n)), Unguarded()) for n in range(40)]
     assert all(reply.text == OBJECT for reply in replies)
     assert max(reply.attempts for reply in replies) > 2
     for reply in replies:
@@ -138,7 +144,7 @@ async def test_silence_is_of_whole_calls() -> None:
     attempts = []
     for number in range(60):
         try:
-            attempts.append((await caller.call(request(str(number)), nothing)).attempts)
+            attempts.append((await caller.call(request(str(number)), Unguarded())).attempts)
         except Unavailable:
             attempts.append(8)
     assert set(attempts) == {1, 8}

@@ -27,8 +27,14 @@ Kind: TypeAlias = Any
 YES = Completion(text="yes", usage=TokenUsage(input=10, output=5))
 
 
-async def nothing(cut: int) -> None:
-    """Nothing is to be done before an attempt."""
+class Unguarded:
+    """Allows every attempt."""
+
+    async def reserve(self, cut: int) -> None:
+        """Reserve nothing."""
+
+    async def begin(self, cut: int) -> None:
+        """Record nothing."""
 
 
 def caller_of(provider: Kind, lines: ModelClients | None = None, **fields: Any) -> ModelClient:
@@ -39,7 +45,7 @@ def caller_of(provider: Kind, lines: ModelClients | None = None, **fields: Any) 
 def test_service_and_waiting_apart(virtual: Run, server: Kind, request_of: Make) -> None:
     """Service is the answered attempt's time; failed attempts and pauses are waiting."""
     one = server(Unavailable("500"), RateLimited("429", retry_after=20.0), YES, seconds=2.0)
-    reply = virtual(caller_of(one).call(request_of(), nothing))
+    reply = virtual(caller_of(one).call(request_of(), Unguarded()))
     assert (reply.text, reply.attempts, reply.cut) == ("yes", 3, 0)
     assert reply.service_seconds == pytest.approx(2.0)
     assert 24.0 <= reply.waiting_seconds <= 27.0
@@ -51,7 +57,9 @@ def test_tokens_of_all_attempts_are_added(virtual: Run, server: Kind, request_of
     used = TokenUsage(input=10, output=5, cached_input=2, reasoning=3, cache_write=4)
     broken = Unavailable("gone", cut=True)
     broken.usage = used
-    reply = virtual(caller_of(server(broken, Completion(usage=used))).call(request_of(), nothing))
+    reply = virtual(
+        caller_of(server(broken, Completion(usage=used))).call(request_of(), Unguarded())
+    )
     assert reply.usage == TokenUsage(
         input=20, output=10, cached_input=4, reasoning=6, cache_write=8
     )
@@ -61,7 +69,7 @@ def test_what_cannot_be_cured_is_asked_once(virtual: Run, server: Kind, request_
     """An empty account ends the call at its first attempt, in the server's own words."""
     one = server(QuotaExhausted("the account is empty"))
     with pytest.raises(QuotaExhausted, match=r"^the account is empty$"):
-        virtual(caller_of(one).call(request_of(), nothing))
+        virtual(caller_of(one).call(request_of(), Unguarded()))
     assert len(one.sent) == 1
 
 
@@ -69,7 +77,7 @@ def test_most_attempts(virtual: Run, server: Kind, request_of: Make) -> None:
     """After eight attempts the last fault is raised, with the figures of all."""
     one = server(Unavailable("500", cut=True), seconds=3.0)
     with pytest.raises(Unavailable, match="500; given up after 8 attempts") as told:
-        virtual(caller_of(one).call(request_of(), nothing))
+        virtual(caller_of(one).call(request_of(), Unguarded()))
     assert (told.value.attempts, told.value.cut, len(one.sent)) == (8, 8, 8)
     assert told.value.waiting_seconds > 24.0
 
@@ -81,8 +89,8 @@ def test_three_hours(virtual: Run, server: Kind, request_of: Make) -> None:
 
     async def two() -> Completion:
         with pytest.raises(RateLimited, match="asks to wait 10800 seconds"):
-            await caller.call(request_of("one"), nothing)
-        return await caller.call(request_of("two"), nothing)
+            await caller.call(request_of("one"), Unguarded())
+        return await caller.call(request_of("two"), Unguarded())
 
     assert virtual(two()).waiting_seconds == pytest.approx(0.0)
 
@@ -92,10 +100,11 @@ def test_before_each_attempt(virtual: Run, server: Kind, request_of: Make) -> No
     one = server(Unavailable("cut", cut=True), Unavailable("500"), YES)
     told = []
 
-    async def before(cut: int) -> None:
-        told.append((cut, len(one.sent)))
+    class Noted(Unguarded):
+        async def begin(self, cut: int) -> None:
+            told.append((cut, len(one.sent)))
 
-    reply = virtual(caller_of(one).call(request_of(), before))
+    reply = virtual(caller_of(one).call(request_of(), Noted()))
     assert told == [(0, 0), (1, 1), (1, 2)]
     assert (reply.attempts, reply.cut) == (3, 1)
 
@@ -110,14 +119,15 @@ def test_what_before_raises_goes_through(
     one.name = account
     caller = caller_of(one, ModelClients(start=1), max_concurrency=1, requests_per_minute=1)
 
-    async def refuses(cut: int) -> None:
-        raise stop
+    class Refused(Unguarded):
+        async def begin(self, cut: int) -> None:
+            raise stop
 
     async def two() -> Any:
         with pytest.raises(type(stop), match=str(stop)):
-            await caller.call(request_of(), refuses)
+            await caller.call(request_of(), Refused())
         assert not one.sent
-        return await caller.call(request_of(), nothing)
+        return await caller.call(request_of(), Unguarded())
 
     assert virtual(two()).waiting_seconds == pytest.approx(0.0)
 
@@ -132,7 +142,9 @@ def test_a_stalled_server(virtual: Run, server: Kind, request_of: Make) -> None:
             one.seconds = 1.0
 
         waking = asyncio.create_task(wake())
-        reply: Completion = await caller_of(one, timeout_seconds=5.0).call(request_of(), nothing)
+        reply: Completion = await caller_of(one, timeout_seconds=5.0).call(
+            request_of(), Unguarded()
+        )
         await waking
         return reply
 
@@ -144,7 +156,7 @@ def test_a_hosted_model_has_a_limit_unasked(virtual: Run, server: Kind, request_
     """Ten minutes, where the spec says nothing: no server hangs a study."""
     one = server(YES, seconds=10_000.0)
     with pytest.raises(Unavailable, match=r"no reply within 600 seconds"):
-        virtual(caller_of(one).call(request_of(), nothing))
+        virtual(caller_of(one).call(request_of(), Unguarded()))
     assert one.sent[1] - one.sent[0] >= 600.0
 
 
@@ -152,7 +164,7 @@ def test_a_providers_own_timeout_is_not_ours(virtual: Run, server: Kind, request
     """A TimeoutError that the provider itself raises is a fault of the provider."""
     one = server(TimeoutError("inside"))
     with pytest.raises(TimeoutError, match="inside"):
-        virtual(caller_of(one, timeout_seconds=60).call(request_of(), nothing))
+        virtual(caller_of(one, timeout_seconds=60).call(request_of(), Unguarded()))
 
 
 def test_tokens_of_failed_attempts_count(virtual: Run, server: Kind, request_of: Make) -> None:
@@ -160,7 +172,7 @@ def test_tokens_of_failed_attempts_count(virtual: Run, server: Kind, request_of:
     failed = Unavailable("broke off")
     failed.usage, failed.notes = TokenUsage(input=10, output=2), ("one",)
     one = server(failed, Completion(usage=TokenUsage(input=10, output=5), notes=("one", "two")))
-    reply = virtual(caller_of(one).call(request_of(), nothing))
+    reply = virtual(caller_of(one).call(request_of(), Unguarded()))
     assert reply.usage == TokenUsage(input=20, output=7)
     assert reply.notes == ("one", "two")
 
@@ -170,7 +182,7 @@ def test_tokens_of_failed_attempts_count(virtual: Run, server: Kind, request_of:
 
 async def many(caller: ModelClient, request_of: Make, number: int) -> list[Completion]:
     """Calls at one moment."""
-    calls = [caller.call(request_of(f"call {n}"), nothing) for n in range(number)]
+    calls = [caller.call(request_of(f"call {n}"), Unguarded()) for n in range(number)]
     return await asyncio.gather(*calls)
 
 
@@ -248,10 +260,11 @@ def test_first_come_first_sent(virtual: Run, server: Kind, request_of: Make) -> 
     caller = caller_of(one, ModelClients(start=2))
 
     async def one_call(number: int) -> None:
-        async def before(cut: int) -> None:
-            order.append(number)
+        class Noted(Unguarded):
+            async def begin(self, cut: int) -> None:
+                order.append(number)
 
-        await caller.call(request_of(str(number)), before)
+        await caller.call(request_of(str(number)), Noted())
 
     async def all_of_them() -> None:
         await asyncio.gather(*(one_call(number) for number in range(20)))
@@ -267,10 +280,11 @@ def test_a_refused_call_goes_first(virtual: Run, server: Kind, request_of: Make)
     caller = caller_of(one, ModelClients(start=1))
 
     async def one_call(number: int) -> None:
-        async def before(cut: int) -> None:
-            order.append(number)
+        class Noted(Unguarded):
+            async def begin(self, cut: int) -> None:
+                order.append(number)
 
-        await caller.call(request_of(str(number)), before)
+        await caller.call(request_of(str(number)), Noted())
 
     async def all_of_them() -> None:
         await asyncio.gather(*(one_call(number) for number in range(4)))
@@ -288,7 +302,9 @@ def test_who_gives_up_frees_its_place(
     caller = caller_of(one, ModelClients(start=1), max_concurrency=3, requests_per_minute=6000)
 
     async def some_give_up() -> list[Completion]:
-        calls = [asyncio.create_task(caller.call(request_of(str(n)), nothing)) for n in range(6)]
+        calls = [
+            asyncio.create_task(caller.call(request_of(str(n)), Unguarded())) for n in range(6)
+        ]
         await asyncio.sleep(moment)
         for call in calls[:4]:
             call.cancel()
@@ -321,7 +337,7 @@ def test_requests_per_minute(virtual: Run, server: Kind, request_of: Make) -> No
 def test_retries_count_in_the_rate(virtual: Run, server: Kind, request_of: Make) -> None:
     """Each attempt is a request."""
     one = server(Unavailable("500"), YES)
-    virtual(caller_of(one, requests_per_minute=6).call(request_of(), nothing))
+    virtual(caller_of(one, requests_per_minute=6).call(request_of(), Unguarded()))
     assert one.sent == pytest.approx([0.0, 10.0])
 
 
@@ -333,7 +349,7 @@ def test_tokens_per_minute(virtual: Run, server: Kind, request_of: Make) -> None
 
     async def in_turn() -> None:
         for _ in range(51):
-            await caller.call(request, nothing)
+            await caller.call(request, Unguarded())
 
     virtual(in_turn())
     assert 50 * 60 / 6000 * 60 * 0.9 <= one.sent[-1] <= 50 * 60 / 6000 * 60 * 1.1
@@ -346,7 +362,7 @@ def test_rates_bind_models_in_this_process(virtual: Run, server: Kind, request_o
     caller = caller_of(one, requests_per_minute=60)
     virtual(many(caller, request_of, 1))
     with pytest.raises(ProviderError, match=r"^no$") as told:
-        virtual(caller_of(one, requests_per_minute=60).call(request_of(), nothing))
+        virtual(caller_of(one, requests_per_minute=60).call(request_of(), Unguarded()))
     assert told.value.attempts == 1
 
 
@@ -374,7 +390,7 @@ def test_a_fault_in_this_process(virtual: Run, server: Kind, request_of: Make) -
     caller = caller_of(one, max_concurrency=1)
 
     async def two() -> list[Any]:
-        calls = [caller.call(request_of(), nothing) for _ in range(2)]
+        calls = [caller.call(request_of(), Unguarded()) for _ in range(2)]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     first, second = virtual(two())

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from orglab.results.display.transcript import transcript_text
-from orglab.results.records import Event, RunRecord
+from orglab.results.records import CallEntry, Event, JournalEntry, RunRecord, ToolEntry
 from orglab.results.store.journal.history import run_record
-from orglab.results.store.journal.journal import Entry
 
 GOLDEN = Path(__file__).with_name("transcript.txt")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -24,7 +23,7 @@ class Told:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.tick = 0
 
     def say(self, kind: str, **body: Any) -> None:
@@ -36,32 +35,33 @@ class Told:
         """Adds a call of a simulated model."""
         position = f"{self.tick}.{purpose}.{len(self.entries)}.0"
         full = {
-            "request": {"provider": "simulated", "model": "careful", "messages": []},
+            "provider": "simulated",
+            "model": "careful",
+            "request": {"messages": []},
             "copy": copy,
             "role": copy,
             "purpose": purpose,
             "visit": visit,
             "text": "…",
             "stop": "stop",
-            "usage": {"input": 1200, "output": 180},
-            "model": "simulated-careful",
+            "tokens": {"input": 1200, "output": 180},
+            "served": "simulated-careful",
             "cost_usd": 0.0021,
             "service_seconds": 3.2,
             "simulated": True,
             "read": {"how": "native"},
             "attempts": 1,
         }
-        entry = Entry(position=position, kind="call", identity="", body=full | body)
-        self.entries.append(entry)
+        self.entries.append(CallEntry(**{"position": position, **full, **body}))
 
     def tool(
         self, copy: str, visit: int, tool: str, arguments: Any, result: Any, **body: Any
     ) -> None:
         """Adds a tool call."""
         position = f"{self.tick}.turn.{len(self.entries)}.0"
-        named = {"copy": copy, "role": copy, "visit": visit, "tool": tool}
+        named: dict[str, Any] = {"copy": copy, "role": copy, "visit": visit, "tool": tool}
         full = named | {"arguments": arguments, "result": result, "seconds": 0.1} | body
-        self.entries.append(Entry(position=position, kind="tool", identity="", body=full))
+        self.entries.append(ToolEntry(position=position, **full))
 
     def turn(
         self, copy: str, visit: int, value: Any, inbox: tuple[str, ...] = (), **body: Any
@@ -270,7 +270,7 @@ def test_hostile_text_is_shown_and_not_obeyed() -> None:
     """Escapes, markup, direction marks and surrogates come out as characters to read, anywhere."""
     run = Told()
     run.tick = 1
-    run.call(HOSTILE, 1, model=HOSTILE, notes=[HOSTILE], reasoning=HOSTILE, read={"how": HOSTILE})
+    run.call(HOSTILE, 1, served=HOSTILE, notes=[HOSTILE], reasoning=HOSTILE, read={"how": HOSTILE})
     run.tool(HOSTILE, 1, HOSTILE, {HOSTILE: HOSTILE}, {"a": HOSTILE}, refused=HOSTILE)
     value = {HOSTILE: [HOSTILE, {HOSTILE: [HOSTILE, [HOSTILE]]}], "long": HOSTILE + "\n" + HOSTILE}
     run.turn(HOSTILE, 1, value, (HOSTILE,))

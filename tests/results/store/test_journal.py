@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from orglab.providers.base import Completion, Message, TokenUsage, ToolCall
 from orglab.providers.structured_output.strict_json import dumps, loads_stored
-from orglab.results.records import Event
-from orglab.results.store.journal.call_codec import (
-    call_record,
-    completion_body,
-    completion_of,
-    entry_of_call,
-    entry_of_tool,
-    message_body,
-    position_key,
-    tool_record,
-)
-from orglab.results.store.journal.journal import Entry, JournalError, MemoryJournal
+from orglab.results.records import CallEntry, Event
+from orglab.results.store.journal.journal import Attempt, JournalError, MemoryJournal, position_key
+from orglab.results.store.row_codec import completion_of, message_body, reply_fields
 
 COMPLETION = Completion(
     text="hi",
@@ -31,24 +23,24 @@ COMPLETION = Completion(
 )
 
 
-def entry(position: str, **body: object) -> Entry:
+def entry(position: str, **fields: Any) -> CallEntry:
     """A call."""
-    return Entry(position=position, kind="call", identity="x", body=body)
+    return CallEntry(**{"position": position, "identity": "x", **fields})
 
 
 async def test_a_memory_journal_counts_what_is_asked_again() -> None:
     """What an earlier journal began and never kept is counted when it is begun again."""
     first = MemoryJournal()
-    await first.begin("1.turn.0.0", {})
-    await first.begin("1.turn.1.0", {})
+    await first.begin(Attempt(position="1.turn.0.0"))
+    await first.begin(Attempt(position="1.turn.1.0"))
     await first.keep(entry("1.turn.0.0"))
     with pytest.raises(JournalError, match="is kept twice"):
         await first.keep(entry("1.turn.0.0"))
     second = MemoryJournal(first)
     assert second.recorded("1.turn.0.0") == entry("1.turn.0.0")
     assert second.recorded("1.turn.1.0") is None
-    await second.begin("1.turn.1.0", {})
-    await second.begin("1.turn.2.0", {})
+    await second.begin(Attempt(position="1.turn.1.0"))
+    await second.begin(Attempt(position="1.turn.2.0"))
     assert second.asked_again == 1
     second.emit([Event(seq=0, tick=0, kind="started", body={})] * 2)
     assert len(second.events) == 1
@@ -57,19 +49,10 @@ async def test_a_memory_journal_counts_what_is_asked_again() -> None:
 
 def test_a_completion_survives_the_journal() -> None:
     """What the provider gave is what a replay gives, through JSON and back."""
-    body = loads_stored(dumps(completion_body(COMPLETION)))
-    assert completion_of(entry("1.turn.0.0", **body, copy="w", later="field")) == COMPLETION
-
-
-def test_records_and_entries_are_two_views_of_the_same() -> None:
-    """A record's entry has the same record."""
-    request = {"provider": "p", "model": "asked", "messages": [], "seed": 1}
-    call = call_record(entry("1.turn.0.0", **completion_body(COMPLETION), request=request))
+    fields = loads_stored(dumps(reply_fields(COMPLETION)))
+    call = entry("1.turn.0.0", **fields, model="asked", copy="w")
+    assert completion_of(call) == COMPLETION
     assert (call.model, call.served, call.tokens["input"]) == ("asked", "m", 3)
-    assert call_record(entry_of_call(call)) == call
-    body = {"copy": "w", "tool": "head", "arguments": "{", "result": None, "error": True}
-    tool = tool_record(Entry(position="1.turn.0.1", kind="tool", identity="", body=body))
-    assert tool_record(entry_of_tool(tool)) == tool
 
 
 def test_positions_sort_in_the_order_of_a_run() -> None:

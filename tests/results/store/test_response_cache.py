@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orglab.results.records import CallEntry
 from orglab.results.store.response_cache import (
     ResponseCache,
     read_cached_calls,
@@ -25,7 +27,16 @@ REQUEST: Mapping[str, Any] = {
     "tools": [],
     "schema": None,
 }
-BODY: Mapping[str, Any] = {"role": "writer", "request": REQUEST, "text": "said", "cost_usd": 0.25}
+CALL = CallEntry(
+    position="",
+    identity="id",
+    role="writer",
+    provider="hosted",
+    model="m1",
+    request={name: REQUEST[name] for name in ("params", "seed", "messages", "tools", "schema")},
+    text="said",
+    cost_usd=0.25,
+)
 
 
 def keeper(file: Path, told: list[str], study: str = "first", version: str = "1") -> ResponseCache:
@@ -37,11 +48,12 @@ def test_a_call_that_one_study_kept_another_finds(tmp_path: Path) -> None:
     """The reply comes whole, with the study that paid for it and when."""
     told: list[str] = []
     one, other = (keeper(tmp_path / "calls.sqlite", told, name) for name in ("first", "second"))
-    one.keep("id", BODY)
+    one.add(CALL)
     found = other.find("id", REQUEST)
     assert found is not None
-    kept = found.pop("kept")
-    assert found == BODY
+    kept = found.kept
+    assert kept is not None
+    assert replace(found, kept=None) == replace(CALL, tool_calls=[], notes=[])
     assert kept["study"] == "first"
     assert kept["paid"].endswith("Z")
     assert other.find("another", REQUEST) is None
@@ -54,7 +66,7 @@ def test_what_was_asked_is_compared(tmp_path: Path) -> None:
     """Another request under the same identity is not this call, and the user is told."""
     told: list[str] = []
     calls = keeper(tmp_path / "calls.sqlite", told)
-    calls.keep("id", BODY)
+    calls.add(CALL)
     assert calls.find("id", {**REQUEST, "seed": 8}) is None
     assert "asked another thing" in told[0]
     turned = {name: REQUEST[name] for name in sorted(REQUEST, reverse=True)}
@@ -66,7 +78,7 @@ def test_calls_of_another_version_of_the_identity_are_not_found(tmp_path: Path) 
     """The version of the key is part of the key."""
     told: list[str] = []
     old, new = (keeper(tmp_path / "calls.sqlite", told, version=each) for each in "12")
-    old.keep("id", BODY)
+    old.add(CALL)
     assert new.find("id", REQUEST) is None
     for each in (old, new):
         each.close()
@@ -76,11 +88,11 @@ def test_the_first_of_an_identity_stays(tmp_path: Path) -> None:
     """Two processes that paid for the same call leave one answer."""
     told: list[str] = []
     calls = keeper(tmp_path / "calls.sqlite", told)
-    calls.keep("id", BODY)
-    calls.keep("id", {**BODY, "text": "later"})
+    calls.add(CALL)
+    calls.add(replace(CALL, text="later"))
     found = calls.find("id", REQUEST)
     assert found is not None
-    assert found["text"] == "said"
+    assert found.text == "said"
     calls.close()
 
 
@@ -107,7 +119,7 @@ def test_a_file_that_cannot_be_used_is_reported_once(tmp_path: Path, broken: str
         file.mkdir()
     calls = keeper(file, told)
     assert calls.find("id", REQUEST) is None
-    calls.keep("id", BODY)
+    calls.add(CALL)
     assert calls.find("id", REQUEST) is None
     assert len(told) == 1
     assert "cannot be used" in told[0]
@@ -119,7 +131,7 @@ def test_damage_inside_is_reported_and_not_used(tmp_path: Path) -> None:
     for damage in ("DELETE FROM blobs", "UPDATE calls SET reply='{'"):
         file, told = tmp_path / f"{len(damage)}.sqlite", list[str]()
         calls = keeper(file, told)
-        calls.keep("id", BODY)
+        calls.add(CALL)
         connection = sqlite3.connect(file)
         connection.execute(damage)
         connection.commit()
@@ -138,7 +150,8 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
             told: list[str] = []
             calls = keeper(file, told, f"study {number}")
             for each in range(40):
-                calls.keep(f"{number}.{each}", {**BODY, "text": f"{number}.{each}"})
+                name = f"{number}.{each}"
+                calls.add(replace(CALL, identity=name, text=name))
             calls.close()
             os._exit(bool(told))
         children.append(child)
@@ -148,7 +161,7 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
         for each in range(40):
             found = calls.find(f"{number}.{each}", REQUEST)
             assert found is not None
-            assert found["text"] == f"{number}.{each}"
+            assert found.text == f"{number}.{each}"
     assert told == []
     calls.close()
 
@@ -156,7 +169,7 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
 def test_kept_calls_of_a_role_are_read(tmp_path: Path) -> None:
     """With all that was asked, for who wants to know why a call was made."""
     calls = keeper(response_cache_file(tmp_path / "study"), [])
-    calls.keep("id", BODY)
+    calls.add(CALL)
     (call,) = read_cached_calls(tmp_path / "calls.sqlite", "writer")
     assert (call.identity, call.study, call.request) == ("id", "first", REQUEST)
     assert read_cached_calls(tmp_path / "calls.sqlite", "critic") == []

@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from orglab.results.records import Event, Score
-from orglab.results.store.journal.call_codec import call_record
-from orglab.results.store.journal.journal import Entry, JournalError
+from orglab.results.records import CallEntry, DecisionEntry, Event, JournalEntry, Score, ToolEntry
+from orglab.results.store.journal.journal import Attempt, JournalError
 from orglab.results.store.journal.run_journal import RunJournal
 from orglab.results.store.reader import Reader
 from orglab.results.store.store import Store, StoreError, StudyLocked
@@ -46,12 +45,12 @@ def open_run(store: Store, run_id: str = "run-1", **changes: Any) -> RunJournal:
     return store.open_run(run_id, **about | changes)
 
 
-def call(position: str, text: str = "a reply", **changes: Any) -> Entry:
+def call(position: str, text: str = "a reply", **changes: Any) -> CallEntry:
     """A call with everything that a call can have."""
     body: dict[str, Any] = {
+        "provider": "scripted",
+        "model": "m",
         "request": {
-            "provider": "scripted",
-            "model": "m",
             "params": {"temperature": 0.5},
             "seed": 12,
             "messages": [
@@ -70,8 +69,8 @@ def call(position: str, text: str = "a reply", **changes: Any) -> Entry:
         "native": True,
         "reasoning": "",
         "stop": "stop",
-        "usage": {"input": 10, "output": 5, "cached_input": 2, "reasoning": 1},
-        "model": "m-2026",
+        "tokens": {"input": 10, "output": 5, "cached_input": 2, "reasoning": 1},
+        "served": "m-2026",
         "fingerprint": None,
         "service_seconds": 1.5,
         "waiting_seconds": 0.25,
@@ -85,16 +84,16 @@ def call(position: str, text: str = "a reply", **changes: Any) -> Entry:
         "cost_usd": 0.25,
         "error": None,
     }
-    return Entry(position=position, kind="call", identity="id-" + position, body=body | changes)
+    return CallEntry(**{"position": position, "identity": "id-" + position, **body, **changes})
 
 
-def fault(position: str, copy: str = "writer") -> Entry:
+def fault(position: str, copy: str = "writer") -> CallEntry:
     """A call that gave no answer."""
     error = {"kind": "unavailable", "message": "the server is down"}
     return call(position, "", error=error, copy=copy, cost_usd=None)
 
 
-def tool(position: str, result: Any = None) -> Entry:
+def tool(position: str, result: Any = None) -> ToolEntry:
     """A tool call."""
     body = {
         "copy": "writer",
@@ -108,7 +107,7 @@ def tool(position: str, result: Any = None) -> Entry:
         "seconds": 0.5,
         "prompt": False,
     }
-    return Entry(position=position, kind="tool", identity="", body=body)
+    return ToolEntry(**{"position": position, **body})
 
 
 def event(seq: int, kind: str, tick: int = 1, **body: Any) -> Event:
@@ -119,10 +118,10 @@ def event(seq: int, kind: str, tick: int = 1, **body: Any) -> Event:
 async def test_gives_back_each_entry_exactly_as_it_was_kept(tmp_path: Path, store: Store) -> None:
     """Calls, tool results and decisions come back equal, key order of schemas included."""
     hostile = "\ud800 \x00 \u2028 \x1b[2J é 👨‍👩‍👧"
-    kept = [
-        call("1.turn.0.0", hostile, later_field={"x": [1, None]}),
+    kept: list[JournalEntry] = [
+        call("1.turn.0.0", hostile, logprobs={"x": [1, None]}),
         tool("1.turn.0.1", {"rows": [1.5, hostile]}),
-        Entry(position="2.money.0.0", kind="decision", identity="", body={"what": "money"}),
+        DecisionEntry(position="2.money.0.0", what="money"),
     ]
     journal = open_run(store)
     for entry in kept:
@@ -133,9 +132,8 @@ async def test_gives_back_each_entry_exactly_as_it_was_kept(tmp_path: Path, stor
     found = [again.recorded(entry.position) for entry in kept]
     with_more.close()
     assert found == kept
-    assert found[0] is not None
-    assert list(found[0].body["request"]["schema"]["properties"]) == ["b", "a"]
-    assert call_record(kept[0]) == call_record(found[0])
+    assert isinstance(found[0], CallEntry)
+    assert list(found[0].request["schema"]["properties"]) == ["b", "a"]
 
 
 async def test_stores_the_same_text_once(store: Store) -> None:
@@ -173,7 +171,7 @@ async def test_a_failed_commit_fails_every_waiting_writer(store: Store) -> None:
         "the study could not be written: database or disk is full"
     ] * 3
     with pytest.raises(StoreError, match="disk is full"):
-        await journals[0].begin("1.turn.1.0", {})
+        await journals[0].begin(Attempt(position="1.turn.1.0"))
     with pytest.raises(StoreError, match="disk is full"):
         journals[0].emit([event(0, "started")])
     assert next(store.rows("SELECT COUNT(*) AS n FROM calls"))["n"] == 0
@@ -193,7 +191,7 @@ async def test_a_cancelled_writer_does_not_disturb_the_others(store: Store) -> N
     ("changes", "message"),
     [
         ({"cost_usd": float("nan")}, "cost_usd must be a finite number"),
-        ({"usage": {"input": 2**70}}, r"usage\.input must be a whole number"),
+        ({"tokens": {"input": 2**70}}, r"usage\.input must be a whole number"),
         ({"logprobs": [float("inf")]}, "not JSON compliant"),
     ],
 )
@@ -285,20 +283,20 @@ async def test_counts_calls_in_flight_that_are_asked_again(tmp_path: Path) -> No
     store = Store(tmp_path)
     journal = open_run(store)
     for position in ("1.turn.0.0", "1.turn.1.0", "1.turn.2.0"):
-        await journal.begin(position, {"copy": "writer"})
+        await journal.begin(Attempt(position=position, copy="writer"))
     await journal.keep(call("1.turn.0.0"))
     store.close()
     store = Store(tmp_path)
     journal = open_run(store)
     assert journal.recorded("1.turn.0.0") is not None
     assert journal.recorded("1.turn.1.0") is None
-    await journal.begin("1.turn.1.0", {"copy": "writer"})
+    await journal.begin(Attempt(position="1.turn.1.0", copy="writer"))
     await journal.keep(call("1.turn.1.0"))
     assert store.record("run-1").asked_again == 1
     store.close()
     store = Store(tmp_path)
     journal = open_run(store)
-    await journal.begin("1.turn.2.0", {"copy": "writer"})
+    await journal.begin(Attempt(position="1.turn.2.0", copy="writer"))
     await journal.keep(call("1.turn.2.0"))
     await store.finish("run-1", status="completed")
     assert store.record("run-1").asked_again == 2
@@ -334,8 +332,9 @@ async def failed_run(store: Store) -> None:
     await journal.keep(fault("2.turn.0.0", copy="helper"))
     await journal.keep(fault("3.turn.0.0"))
     await journal.keep(fault("3.turn.1.0", copy="helper"))
-    body = {"what": "fault", "copy": "writer", "error": {"kind": "unavailable", "message": "x"}}
-    await journal.keep(Entry(position="3.fault.0.0", kind="decision", identity="", body=body))
+    error = {"kind": "unavailable", "message": "x"}
+    failed = DecisionEntry(position="3.fault.0.0", what="fault", copy="writer", error=error)
+    await journal.keep(failed)
     journal.emit(
         [
             event(0, "started", 0),
@@ -364,7 +363,7 @@ async def test_a_failed_run_goes_on_from_its_last_durable_reply(tmp_path: Path) 
         assert journal.recorded(position) is not None
     assert journal.recorded("3.turn.0.0") is None
     assert journal.recorded("3.fault.0.0") is None
-    await journal.begin("3.turn.0.0", {})
+    await journal.begin(Attempt(position="3.turn.0.0"))
     await journal.keep(call("3.turn.0.0", "better"))
     await store.finish("run-1", status="completed", answer="writer@1")
     record = store.record("run-1")
@@ -495,7 +494,8 @@ def test_a_study_in_a_folder_that_cannot_be_written_can_be_read(tmp_path: Path) 
 
 WRITER = """
 import asyncio, pathlib, sys
-from orglab.results.store.journal.journal import Entry
+from orglab.results.records import CallEntry
+from orglab.results.store.journal.journal import Attempt
 from orglab.results.store.store import Store
 
 async def run(store, number):
@@ -505,9 +505,9 @@ async def run(store, number):
         position = f"{tick}.turn.0.0"
         if journal.recorded(position) is not None:
             continue
-        await journal.begin(position, {})
-        body = {"request": {"messages": [{"role": "user", "content": position}]}, "text": position}
-        await journal.keep(Entry(position=position, kind="call", identity="", body=body))
+        await journal.begin(Attempt(position=position))
+        request = {"messages": [{"role": "user", "content": position}]}
+        await journal.keep(CallEntry(position=position, request=request, text=position))
         print(number, position, flush=True)
 
 async def main():

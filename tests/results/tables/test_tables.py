@@ -17,9 +17,8 @@ from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.display.measures import MeasureSummary
 from orglab.results.display.run_list import runs_table
 from orglab.results.display.summary import summary
-from orglab.results.records import Event, Score
+from orglab.results.records import CallEntry, Event, Score, ToolEntry
 from orglab.results.statistics.models.wilson import wilson
-from orglab.results.store.journal.journal import Entry
 from orglab.results.store.reader import Reader
 from orglab.results.store.store import Store
 from orglab.results.tables.export import Format, export, guarded
@@ -50,10 +49,10 @@ async def one_run(store: Store, number: int, **call: Any) -> None:
         "request": {"messages": [{"role": "user", "content": TEXT}]},
         "text": TEXT,
     }
-    body |= {"cost_usd": 0.5, "simulated": True, "usage": {"input": 1, "output": 2}} | call
-    await journal.keep(Entry(position="1.turn.0.0", kind="call", identity="", body=body))
+    body |= {"cost_usd": 0.5, "simulated": True, "tokens": {"input": 1, "output": 2}} | call
+    await journal.keep(CallEntry(position="1.turn.0.0", **body))
     body = {"tool": "head", "arguments": {"n": 1}, "result": [-0.5]}
-    await journal.keep(Entry(position="1.turn.0.1", kind="tool", identity="", body=body))
+    await journal.keep(ToolEntry(position="1.turn.0.1", **body))
     verdict = {"link": "l", "superior": "boss", "output": "writer@1", "copy": "writer"}
     verdict |= {"by": "judgement", "action": "approve", "reason": "-good"}
     end = {"status": "completed", "answer": "writer@1", "last": "writer@1"}

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from orglab.results.store.journal.journal import Entry
+from orglab.results.records import CallEntry
+from orglab.results.store.journal.journal import Attempt
 from orglab.results.store.journal.run_journal import RunJournal
 from orglab.results.store.store import Store
 from orglab.results.usage.spending import spending
@@ -27,9 +28,9 @@ def _open(store: Store) -> RunJournal:
     )
 
 
-def _kept(position: str, **body: Any) -> Entry:
-    told: Mapping[str, Any] = {"attempts": 1, "usage": {"input": 1, "output": 1}, "text": "x"}
-    return Entry(position=position, kind="call", identity="i", body={**told, **body})
+def _kept(position: str, **body: Any) -> CallEntry:
+    told: Mapping[str, Any] = {"attempts": 1, "tokens": {"input": 1, "output": 1}, "text": "x"}
+    return CallEntry(**{"position": position, "identity": "i", **told, **body})
 
 
 async def test_kept_replies_are_what_was_paid(store: Store) -> None:
@@ -45,8 +46,8 @@ async def test_kept_replies_are_what_was_paid(store: Store) -> None:
 async def test_requests_cut_by_the_server_are_listed(store: Store) -> None:
     """With what was reserved for them; also where the call was answered in the end."""
     run = _open(store)
-    await run.begin("1", {"copy": "w", "reserved": 0.2})
-    await run.begin("1", {"copy": "w", "reserved": 0.2, "cut": 1})
+    await run.begin(Attempt(position="1", copy="w", most_usd=0.2))
+    await run.begin(Attempt(position="1", copy="w", most_usd=0.2, cut=1))
     await run.keep(_kept("1", copy="w", cost_usd=0.1, attempts=2, cut=1, reserved_usd=0.2))
     (cut,) = spending(store).cut
     assert (cut.requests, cut.reserved_usd, cut.killed, cut.copy) == (1, 0.2, False, "w")
@@ -55,16 +56,16 @@ async def test_requests_cut_by_the_server_are_listed(store: Store) -> None:
 async def test_requests_under_way_at_a_kill_are_listed(store: Store) -> None:
     """Also when they were asked again, and answered, by a later process."""
     first = _open(store)
-    await first.begin("1", {"copy": "w", "reserved": 0.2})
-    await first.begin("1", {"copy": "w", "reserved": 0.2, "cut": 1})
-    await first.begin("2", {"copy": "v", "reserved": None})
-    await first.begin("3", {"copy": "v"})  # nobody bills it
+    await first.begin(Attempt(position="1", copy="w", most_usd=0.2))
+    await first.begin(Attempt(position="1", copy="w", most_usd=0.2, cut=1))
+    await first.begin(Attempt(position="2", copy="v", most_usd=None))
+    await first.begin(Attempt(position="3", copy="v"))  # nobody bills it
     store.leave("run")
     (both, unknown) = spending(store).cut
     assert (both.requests, both.reserved_usd, both.killed) == (2, 0.4, True)
     assert (unknown.position, unknown.reserved_usd) == ("2", None)
     later = _open(store)
-    await later.begin("1", {"copy": "w", "reserved": 0.3})
+    await later.begin(Attempt(position="1", copy="w", most_usd=0.3))
     await later.keep(_kept("1", copy="w", cost_usd=0.1))
     found = spending(store)
     assert [(cut.position, cut.requests) for cut in found.cut] == [("1", 2), ("2", 1)]

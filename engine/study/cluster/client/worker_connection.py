@@ -18,8 +18,9 @@ from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.engine.study.cluster.worker.remote_journal import entry_form, entry_of, event_of
 from orglab.engine.study.cluster.worker.run_executor import ending_of
 from orglab.providers.base import JSON
+from orglab.results.records import CallEntry
 from orglab.results.store.group_commit import StoreError
-from orglab.results.store.journal.journal import JournalError
+from orglab.results.store.journal.journal import Attempt, JournalError
 
 __all__ = ["Channel", "StudyServices", "WorkerConnection"]
 
@@ -88,7 +89,7 @@ class WorkerConnection:
         self._keeping: set[asyncio.Task[None]] = set()
         self._waiting: set[asyncio.Task[None]] = set()
         self._claims: dict[str, bool] = {}
-        self._kept: dict[str, Mapping[str, JSON]] = {}
+        self._kept: dict[str, CallEntry] = {}
         self._do: Mapping[str, Callable[..., None]] = {
             "arm": self._arm,
             "begin": self._begin,
@@ -217,17 +218,13 @@ class WorkerConnection:
             return None
         return dispatched
 
-    def _begin(
-        self, number: int, run: int, events: JSON, position: str, what: Mapping[str, JSON]
-    ) -> None:
+    def _begin(self, number: int, run: int, events: JSON, attempt: Mapping[str, JSON]) -> None:
         if dispatched := self._run(number, run, events):
-            self._later(number, dispatched.gate.begin(position, what), dispatched)
+            self._later(number, dispatched.gate.begin(Attempt(**attempt)), dispatched)
 
-    def _money(
-        self, number: int, run: int, events: JSON, position: str, what: Mapping[str, JSON]
-    ) -> None:
+    def _money(self, number: int, run: int, events: JSON, attempt: Mapping[str, JSON]) -> None:
         if dispatched := self._run(number, run, events):
-            self._later(number, dispatched.gate.reserve(position, what), dispatched)
+            self._later(number, dispatched.gate.reserve(Attempt(**attempt)), dispatched)
 
     def _keep(self, number: int, run: int, events: JSON, form: Sequence[JSON]) -> None:
         if dispatched := self._run(number, run, events):
@@ -236,8 +233,8 @@ class WorkerConnection:
     async def _durable(self, dispatched: DispatchedRun, form: Sequence[JSON]) -> None:
         entry = entry_of(form)
         await dispatched.gate.keep(entry)
-        if entry.identity in self._claims:
-            self._kept[entry.identity] = entry.body
+        if isinstance(entry, CallEntry) and entry.identity in self._claims:
+            self._kept[entry.identity] = entry
 
     def _entries(self, number: int, run: int) -> None:
         if dispatched := self._run(number, run, ()):
@@ -264,21 +261,21 @@ class WorkerConnection:
 
     # --- what is shared -------------------------------------------------------------------------
 
-    def _claim(self, number: int, identity: str, request: JSON, keeps: bool) -> None:
-        self._later(number, self._claimed(identity, request, keeps=keeps))
+    def _claim(self, number: int, identity: str, request: JSON, cacheable: bool) -> None:
+        self._later(number, self._claimed(identity, request, cacheable=cacheable))
 
-    async def _claimed(self, identity: str, request: JSON, *, keeps: bool) -> JSON:
+    async def _claimed(self, identity: str, request: JSON, *, cacheable: bool) -> JSON:
         sharing = self._services.sharing
         assert sharing is not None, "a worker claims only where calls are shared"
-        body = await sharing.claim(identity, lambda: request, keeps=keeps)
-        if body is None:
-            self._claims[identity] = keeps
-        return None if body is None else dict(body)
+        call = await sharing.claim(identity, lambda: request, cacheable=cacheable)
+        if call is None:
+            self._claims[identity] = cacheable
+        return None if call is None else entry_form(call)
 
-    def _publish(self, _: int, identity: str, made: bool, keeps: bool) -> None:
-        body = self._kept.pop(identity, None)
+    def _publish(self, _: int, identity: str, made: bool, cacheable: bool) -> None:
+        call = self._kept.pop(identity, None)
         if self._claims.pop(identity, None) is not None and self._services.sharing is not None:
-            self._services.sharing.publish(identity, body if made else None, keeps=keeps)
+            self._services.sharing.publish(identity, call if made else None, cacheable=cacheable)
 
     # --- what is asked for ------------------------------------------------------------------------
 
@@ -306,8 +303,8 @@ class WorkerConnection:
             task.cancel()
         await asyncio.gather(*self._waiting, *self._keeping, return_exceptions=True)
         if self._services.sharing is not None:
-            for identity, keeps in self._claims.items():  # what is durable is found in the store
-                self._services.sharing.publish(identity, None, keeps=keeps)
+            for identity, cacheable in self._claims.items():  # durable replies are in the store
+                self._services.sharing.publish(identity, None, cacheable=cacheable)
         self._claims.clear()
         self._held.close()
         runs, self.runs = list(self.runs.values()), {}

@@ -61,7 +61,7 @@ class RunExecutor:
         run: int = form["run"]
         try:
             earlier = await self._session.ask("entries", run) if form["resumes"] else []
-            entries = {each[0]: entry_of(each) for each in earlier}
+            entries = {entry.position: entry for entry in map(entry_of, earlier)}
             journal = RemoteJournal(self._session, run, entries)
             arm, plan = await self._arm(form["arm"])
             unit = await self._unit(form, plan)

@@ -23,6 +23,7 @@ from orglab.engine.study.batch.study_folder import experiment_batch
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Completion, Request, TokenUsage, Unavailable
 from orglab.providers.scripted.provider import ScriptedProvider
+from orglab.results.records import CallEntry
 from orglab.results.store.store import Store
 
 TEAM = """\
@@ -395,14 +396,15 @@ async def test_who_waits_is_reported(tmp_path: Path) -> None:
     """Of many that ask alike one makes the call; where it has none to share, the next does."""
     store = Store(tmp_path)
     sharing = StudySharing(store)
-    assert await sharing.claim("id", dict, keeps=False) is None
-    waiting = [asyncio.create_task(sharing.claim("id", dict, keeps=False)) for _ in range(3)]
+    assert await sharing.claim("id", dict, cacheable=False) is None
+    waiting = [asyncio.create_task(sharing.claim("id", dict, cacheable=False)) for _ in range(3)]
     await asyncio.sleep(0)
-    sharing.publish("id", None, keeps=False)
+    sharing.publish("id", None, cacheable=False)
     done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     assert [task.result() for task in done] == [None]
-    sharing.publish("id", {"text": "said"}, keeps=False)
-    assert [await task for task in pending] == [{"text": "said"}] * 2
+    call = CallEntry(position="", text="said")
+    sharing.publish("id", call, cacheable=False)
+    assert [await task for task in pending] == [call] * 2
     store.close()
 
 
