@@ -229,15 +229,10 @@ class _Run:
             unit=frame.tossed,
             replicate=frame.replicate,
         )
-        if frame.context is not None:
-            deliver_context(
-                frame.context,
-                plan.team.start,
-                replicas=self.replicas,
-                state=self.state,
-                routing=self.routing,
-            )
         self.delivered: list[str] = []
+        if frame.context is not None:
+            start = self.replicas.of(plan.team.start)
+            deliver_context(frame.context, start, self.state, self.routing)
 
     async def play(self) -> Outcome:
         self.state.emit(

@@ -16,7 +16,7 @@ from orglab.engine.run.blackboard import BoardEntry, Directive
 from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.limits import RunUsage
 from orglab.engine.run.prompts.rendering import Prompter
-from orglab.engine.run.replicas import Replica, Replicas
+from orglab.engine.run.replicas import Replica
 from orglab.engine.run.routing import EventDraft, InboxItem, Routing
 from orglab.engine.run.state import RunState
 from orglab.engine.spec.model import InputField, Role
@@ -343,12 +343,7 @@ def context_for(copy: Replica, inbox: Sequence[InboxItem], state: RunState) -> S
 
 
 def deliver_context(
-    context: SubrunContext,
-    start: Sequence[str],
-    *,
-    replicas: Replicas,
-    state: RunState,
-    routing: Routing,
+    context: SubrunContext, start: Sequence[Replica], state: RunState, routing: Routing
 ) -> None:
     """Gives the roles that begin a team's run what reached the role that is the team."""
     inbox = []
@@ -356,7 +351,7 @@ def deliver_context(
         outer = item._replace(output=outer_name(item.output), link=outer_name(item.link))
         state.blackboard.add_outer(outer.output, outer.link, outer.part, entry)
         inbox.append(outer)
-    for copy in replicas.of(start):
+    for copy in start:
         routing.set_inbox(copy.name, inbox)
         if context.directive is not None:
             link = outer_name(context.directive.link)

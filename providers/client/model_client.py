@@ -39,10 +39,7 @@ __all__ = [
 
 
 class AttemptGuard(Protocol):
-    """Decides whether an attempt may be made; what it raises propagates.
-
-    Both methods are given the number of attempts interrupted so far.
-    """
+    """Decides whether an attempt may be made, given how many were interrupted; may raise."""
 
     async def reserve(self, cut: int) -> None:
         """Called before an attempt is queued; may wait for other calls to end."""

@@ -388,7 +388,7 @@ def test_a_stored_call_of_another_content_is_not_taken(load: Load, tmp_path: Pat
     store = Store(study)
     store._connection.execute("UPDATE calls SET model='another' WHERE role='reader'")
     store.close()
-    with pytest.raises(Exception, match="a stored call of this identity asks another thing"):
+    with pytest.raises(Exception, match="the stored call of this identity differs"):
         run(load(units=1), study, Model())
 
 
