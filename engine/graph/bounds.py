@@ -14,7 +14,7 @@ __all__ = ["bounds_of", "calls_by_role", "calls_of_turn"]
 
 
 def calls_of_turn(role: Role) -> int:
-    """The most model calls of one turn or review of ``role``.
+    """Return the most model calls of one turn or review of ``role``.
 
     Each call asks for one tool at least, or answers, or is answered with a request to repair:
     ``tool_calls`` (where it has tools) + 1 + ``repair_attempts``. A vote makes none; a team as
@@ -29,7 +29,7 @@ def calls_of_turn(role: Role) -> int:
 
 
 def bounds_of(shape: Shape) -> Bounds:
-    """The most turns (reviews by a model included) and model calls that one run can take.
+    """Return the most turns (reviews by a model included) and model calls that one run can take.
 
     With ``n(r)`` copies of role r, and ``w(r)`` = 1 + the number of links that have a model
     review every output of r::
@@ -53,27 +53,27 @@ def bounds_of(shape: Shape) -> Bounds:
     calls = _Sum(shape, calls_of_turn).total()
     limit = shape.topology.limits.turns
     if limit is not None and (most := limit * _side_by_side(shape.topology)) < turns:
-        turns, calls = most, min(calls, most * _dearest(shape.topology))
+        turns, calls = most, min(calls, most * _most_expensive(shape.topology))
     return Bounds(turns=turns, calls=calls)
 
 
 def _side_by_side(topology: Topology) -> int:
-    """How many teams may run side by side, at least 1."""
+    """Return how many teams may run side by side, at least 1."""
     teams = [role for role in topology.roles.values() if role.team is not None]
     return max(1, sum(role.replicas * _side_by_side(role.team) for role in teams if role.team))
 
 
-def _dearest(topology: Topology) -> int:
-    """The most model calls of one turn of a role that asks a model, in teams within too."""
+def _most_expensive(topology: Topology) -> int:
+    """Return the most model calls of one turn of a role that asks a model, in sub-teams too."""
     roles = topology.roles.values()
     own = [calls_of_turn(role) for role in roles if role.team is None]
-    return max([*own, *(_dearest(role.team) for role in roles if role.team)], default=0)
+    return max([*own, *(_most_expensive(role.team) for role in roles if role.team)], default=0)
 
 
 def calls_by_role(topology: Topology) -> dict[str, int]:
-    """The most model calls that each role can make in one run of a sound topology.
+    """Return the most model calls that each role can make in one run of a sound topology.
 
-    A role of a team within is called ``ROLE/NAME``; the role that is the team stands for all of
+    A role of a sub-team is called ``ROLE/NAME``; the role that is the team stands for all of
     them. Each bound holds by itself; together they may come to more than the run's bound on calls.
     """
     shape = shape_of(topology)
@@ -90,7 +90,7 @@ def calls_by_role(topology: Topology) -> dict[str, int]:
 
 
 def _turns_of_turn(role: Role) -> int:
-    """The most turns that one turn of a role counts for."""
+    """Return the most turns that one turn of a role counts for."""
     return 1 if role.team is None else 1 + bounds_of(shape_of(role.team)).turns
 
 
@@ -114,7 +114,7 @@ class _Sum:
         return first + self._closings() + self._obliged() + self._counted()
 
     def _is_counted(self, link: AuthorityLink) -> bool:
-        """Whether the link's reviews have a bound of their own."""
+        """Return whether the link's reviews have a bound of their own."""
         return link.reviews is not None or self._is_coin(link)
 
     def _is_coin(self, link: AuthorityLink) -> bool:
@@ -169,14 +169,14 @@ class _Sum:
 
 
 def _sent_for_others(shape: Shape, link: AuthorityLink, name: str) -> bool:
-    """Whether another role's output may send ``name`` back, and so all of its copies."""
+    """Return whether another role's output may send ``name`` back, and so all of its copies."""
     if link.trigger.kind != "judgement":
         return link.target is not None
     return not shape.downstream[name].isdisjoint(link.targets)
 
 
 def _turns_of_copy(shape: Shape, name: str) -> int:
-    """The most turns that one copy of ``name`` can take."""
+    """Return the most turns that one copy of ``name`` can take."""
     before = shape.upstream[name] | {name}
     closing = [link for link in shape.forward if link.id in shape.closing]
     uses = sum(link.cap or 0 for link in closing if link.target in before)

@@ -23,8 +23,8 @@ class Checked:
     Attributes:
         loaded: What the loader made of it.
         team: The compiled team, or None where there is any fault.
-        faults: All faults, in order of place.
-        warnings: What is no fault and seldom meant, of a team without faults.
+        errors: All errors, in order of place.
+        warnings: What is no error and seldom meant, of a team without faults.
     """
 
     loaded: Loaded
@@ -40,10 +40,10 @@ def check_file(
     models: Path | None = None,
     trust: bool = False,
 ) -> Checked:
-    """Loads and compiles a topology, and tells all its faults in one go.
+    """Load and compile a topology, and reports all its errors together.
 
-    Where the loader finds faults, the sound parts are compiled all the same; what could merely
-    follow from the parts left out is then not told.
+    Where the loader finds errors, the sound parts are compiled all the same; what could merely
+    follow from the parts left out is then not known.
 
     Args:
         path: The file.
@@ -57,8 +57,8 @@ def check_file(
         blamed = [problem.path for problem in loaded.problems] if loaded.partial else None
         team, found = compile_topology(loaded.topology, blamed=blamed)
     issues = loaded.issues
-    told = {issue.problem.path for issue in issues}
-    issues += [issue for issue in map(loaded.locate, found) if issue.problem.path not in told]
+    known = {issue.problem.path for issue in issues}
+    issues += [issue for issue in map(loaded.locate, found) if issue.problem.path not in known]
     issues.sort(key=lambda issue: _place(issue, loaded.file))
     if issues or team is None:
         return Checked(loaded=loaded, team=None, issues=tuple(issues))
@@ -67,5 +67,5 @@ def check_file(
 
 
 def _place(issue: SpecIssue, file: str) -> tuple[bool, str, int, int]:
-    """The checked file's own faults come first."""
+    """Return the checked file's own errors come first."""
     return issue.file != file, issue.file, issue.line, issue.column

@@ -24,7 +24,7 @@ from orglab.engine.graph.dag import Shape, cycle_text, shape_of
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Link, Topology
-from orglab.engine.spec.naming import Blame, unknown_role
+from orglab.engine.spec.naming import ErrorIndex, unknown_role
 
 __all__ = ["compile_topology"]
 
@@ -32,25 +32,25 @@ __all__ = ["compile_topology"]
 def compile_topology(
     topology: Topology, *, blamed: Collection[SpecPath] | None = None
 ) -> tuple[Team | None, list[Problem]]:
-    """Compiles a topology.
+    """Compile a topology.
 
     Args:
         topology: The topology.
-        blamed: Where the document that it was built from has faults, their places; the topology
-            then lacks what they blame. What could merely follow from that is no problem, and
+        blamed: Where the document that it was built from has errors, their places; the topology
+            then lacks what they errors. What could merely follow from that is no problem, and
             there is no team.
 
     Returns:
         The team, or None where there is any problem; and all problems.
     """
     shape = shape_of(topology)
-    blame = None if blamed is None else Blame(blamed)
-    problems = [*_certain(shape, blame or Blame(())), *template_problems(topology, blame)]
-    if blame is None:
+    errors = None if blamed is None else ErrorIndex(blamed)
+    problems = [*_certain(shape, errors or ErrorIndex(())), *template_problems(topology, errors)]
+    if errors is None:
         problems += _of_the_whole(shape)
     teams, found = _teams(topology, blamed or ())
     problems += found
-    if problems or blame:
+    if problems or errors:
         return None, problems
     return _team(shape, teams), []
 
@@ -58,7 +58,7 @@ def compile_topology(
 def _teams(
     topology: Topology, blamed: Collection[SpecPath]
 ) -> tuple[dict[str, Team], list[Problem]]:
-    """The teams of roles, compiled, and the problems of those that are not sound."""
+    """Return the teams of roles, compiled, and the problems of those that are not sound."""
     teams: dict[str, Team] = {}
     problems: list[Problem] = []
     for name, role in topology.roles.items():
@@ -73,20 +73,20 @@ def _teams(
     return teams, problems
 
 
-def _certain(shape: Shape, blame: Blame) -> Iterator[Problem]:
-    """Problems that no missing part can have caused."""
+def _certain(shape: Shape, errors: ErrorIndex) -> Iterator[Problem]:
+    """Yield problems that no missing part can have caused."""
     yield from _cycles(shape)
     yield from circle_problems(shape)
-    yield from when_problems(shape.topology, blame)
+    yield from when_problems(shape.topology, errors)
     yield from _twins(shape.topology)
-    yield from money_problems(shape.topology, blame)
-    yield from each_problems(shape.topology, blame)
-    yield from vote_problems(shape, blame)
-    yield from fill_problems(shape.topology, blame)
+    yield from money_problems(shape.topology, errors)
+    yield from each_problems(shape.topology, errors)
+    yield from vote_problems(shape, errors)
+    yield from fill_problems(shape.topology, errors)
 
 
 def _of_the_whole(shape: Shape) -> Iterator[Problem]:
-    """Problems that tell of something missing."""
+    """Yield problems that report of something missing."""
     yield from voice_problems(shape.topology)
     yield from _loose_ends(shape.topology)
     yield from _idle_caps(shape)
@@ -142,7 +142,7 @@ def _loose_ends(topology: Topology) -> Iterator[Problem]:
 
 
 def _twins(topology: Topology) -> Iterator[Problem]:
-    """Links that are equal in everything but their ids."""
+    """Yield links that are equal in everything but their ids."""
     seen: dict[str, str] = {}
     for index, link in enumerate(topology.links):
         key = repr(_nameless(link))

@@ -54,7 +54,7 @@ class Shape:
 
         The default is every role that no link of the DAG enters, except superiors without
         forward links. A group of roles on an uncapped cycle that nothing enters from outside
-        counts as entered from the start, so that one fault is told once.
+        counts as entered from the start, so that one error is reported once.
         """
         roles = self.topology.roles
         if self.topology.start is not None:
@@ -116,7 +116,7 @@ class Shape:
 
 
 def shape_of(topology: Topology) -> Shape:
-    """Finds closing links and uncapped cycles."""
+    """Find closing links and uncapped cycles."""
     roles = topology.roles
     forward = tuple(
         link for link in topology.forward if link.source in roles and link.target in roles
@@ -140,7 +140,7 @@ def shape_of(topology: Topology) -> Shape:
 def one_cycle_each(
     roles: Iterable[str], arcs: Iterable[tuple[str, str]]
 ) -> Iterator[tuple[str, ...]]:
-    """A shortest cycle through the first role of each group of roles that lie on cycles.
+    """Yield a shortest cycle through the first role of each group of roles that lie on cycles.
 
     The work is linear in the number of arcs, however many cycles there are.
 
@@ -159,7 +159,7 @@ def one_cycle_each(
 
 
 def cycle_text(cycle: tuple[str, ...]) -> str:
-    """``a > b > a``, its middle left out where it is long."""
+    """Return ``a > b > a``, its middle left out where it is long."""
     if len(cycle) > 14:
         middle = f"… {len(cycle) - 11} more …"
         cycle = (*cycle[:6], middle, *cycle[-5:])

@@ -28,7 +28,7 @@ VERSION = 1
 
 
 def graph_json(diagram: Diagram) -> str:
-    """The graph as strict JSON, parts in declared order."""
+    """Return the graph as strict JSON, parts in declared order."""
     whole = {"format": FORMAT, "version": VERSION, **_graph(diagram)}
     # printed on terminals too, which a stranger's control characters must not steer
     return json.dumps(whole, ensure_ascii=True, allow_nan=False, indent=2) + "\n"
@@ -43,7 +43,7 @@ def _graph(diagram: Diagram) -> dict[str, JSON]:
 
 
 def read_graph_json(text: str) -> nx.MultiDiGraph[str]:
-    """The graph that ``graph_json`` wrote, every parallel edge kept.
+    """Return the graph that ``graph_json`` wrote, every parallel edge kept.
 
     Nodes and edges carry the fields of the file as attributes; the key of an edge is its ``id``.
 

@@ -34,7 +34,7 @@ class Field(NamedTuple):
 
 
 def fields_of(topology: Topology, role: Role) -> dict[str, list[Field]] | None:
-    """The fields of a role's output, each with the schemas that it may have.
+    """Return the fields of a role's output, each with the schemas that it may have.
 
     Returns:
         None where the role writes free text, or lists of outputs.
@@ -55,7 +55,7 @@ def _fields_of(
 def _voted(
     topology: Topology, role: Role, name: str, above: frozenset[str]
 ) -> dict[str, list[Field]]:
-    """What the senders' field may hold; a sender on a way round to itself adds nothing."""
+    """Return what the senders' field may hold; a sender on a way round to itself adds nothing."""
     senders = {link.source for link in topology.forward if link.target == role.name}
     known = above | {role.name}
     found: list[Field] = []
@@ -66,7 +66,7 @@ def _voted(
 
 
 def _of_team(team: Topology) -> dict[str, list[Field]] | None:
-    """The fields of a team's answer: those of any of its output roles."""
+    """Return the fields of a team's answer: those of any of its output roles."""
     found: dict[str, list[Field]] | None = None
     for name in team.output:
         role = team.roles.get(name)
@@ -81,7 +81,7 @@ def _of_team(team: Topology) -> dict[str, list[Field]] | None:
 
 
 def _parts(root: Schema, schema: JSON, depth: int = 0) -> dict[str, list[Field]]:
-    """Fields of an object schema with the schemas that each may have."""
+    """Return fields of an object schema with the schemas that each may have."""
     if not isinstance(schema, Mapping) or depth > DEEPEST:
         return {}
     found: dict[str, list[Field]] = {}
@@ -101,7 +101,7 @@ def _list(value: JSON) -> list[JSON]:
 
 
 def _referred(root: Schema, schema: Schema) -> list[JSON]:
-    """The part of ``root`` that the schema's ``$ref`` names; [] where it has none."""
+    """Return the part of ``root`` that the schema's ``$ref`` names; [] where it has none."""
     reference = schema.get("$ref")
     if not isinstance(reference, str):
         return []
@@ -113,7 +113,7 @@ def _referred(root: Schema, schema: Schema) -> list[JSON]:
 
 
 def allows(field: Field, value: JSON) -> bool:
-    """Whether ``value`` fits; True where the schema does not tell."""
+    """Return whether ``value`` fits; True where the schema does not report."""
     root, schema = field
     if isinstance(schema, bool):
         return schema
@@ -125,7 +125,7 @@ def allows(field: Field, value: JSON) -> bool:
 
 
 def stated(fields: Sequence[Field]) -> list[JSON]:
-    """Values that the schemas list one by one."""
+    """Return values that the schemas list one by one."""
     found: list[JSON] = []
     for _, schema in fields:
         if isinstance(schema, Mapping):
@@ -135,7 +135,7 @@ def stated(fields: Sequence[Field]) -> list[JSON]:
 
 
 def is_list(field: Field, depth: int = 0) -> bool:
-    """Whether whatever fits is a list."""
+    """Return whether whatever fits is a list."""
     root, schema = field
     if not isinstance(schema, Mapping) or depth > DEEPEST:
         return False
@@ -149,7 +149,7 @@ def is_list(field: Field, depth: int = 0) -> bool:
 
 
 def most_items(field: Field, depth: int = 0) -> int | None:
-    """The most items that a list which fits can have; None where the schema sets no bound."""
+    """Return the most items that a list which fits can have; None where the schema sets no bound."""
     root, schema = field
     if not isinstance(schema, Mapping) or depth > DEEPEST:
         return None

@@ -21,7 +21,7 @@ _ALWAYS = ("kind", "version", "extends", "name", "description")
 
 
 def with_changes(schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """``schema`` with its ``…-change`` definitions derived anew."""
+    """Return ``schema`` with its ``…-change`` definitions derived anew."""
     plain = {k: v for k, v in schema["$defs"].items() if not k.endswith(_SUFFIX)}
     changes = _Changes(plain)
     changes.topology()
@@ -77,7 +77,7 @@ class _Changes:
         return reference
 
     def _change(self, schema: JSON, where: str) -> JSON:
-        """The schema of a change of a value at ``where``; the plain one where nothing differs."""
+        """Return the schema of a change of a value at ``where``; the plain one where nothing differs."""
         name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
         if name:
             return self._define(name) if _is_map(self.defs[name]) else {"$ref": f"#/$defs/{name}"}
@@ -99,7 +99,7 @@ class _Changes:
 
 
 def _team(plain: JSON) -> JSON:
-    """Changes of a team within: those of a topology."""
+    """Change of a sub-team: those of a topology."""
     below = f"#/$defs/topology{_SUFFIX}/properties"
     kept = {key: value for key, value in plain.items() if key != "required"}
     fields = {key: {"$ref": f"{below}/{key}"} for key in plain["properties"]}
@@ -117,7 +117,7 @@ _KEPT = (
 
 
 def _is_map(schema: JSON) -> bool:
-    """A map whose fields are merged one by one; ``{file: …}`` and its like are one value."""
+    """Return a map whose fields are merged one by one; ``{file: …}`` and its like are one value."""
     properties = schema.get("properties", {})
     if schema.get("additionalProperties") is False and len(properties) == 1:
         return False

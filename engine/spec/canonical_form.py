@@ -1,6 +1,6 @@
-"""The normal form of a topology, and its hash.
+"""The canonical form of a topology, and its hash.
 
-Two documents with the same normal form are the same spec: extends and text files are put in their
+Two documents with the same canonical form are the same spec: extends and text files are put in their
 place, defaults filled, maps sorted. ``roles`` and ``links`` keep their written order, and so do the
 ``properties`` of JSON Schemas, because models write fields in the order in which they are shown.
 """
@@ -43,7 +43,7 @@ def normal_form(
     files: Mapping[str, str],
     served: Mapping[str, JSON] | None = None,
 ) -> dict[str, JSON]:
-    """The normal form of a sound document.
+    """Return the canonical form of a sound document.
 
     Args:
         data: The document: extended, texts put in, evaluators spread out, paths relative to its
@@ -93,7 +93,7 @@ def _ordered(value: JSON) -> JSON:
 
 
 def _filled(part: Mapping[str, JSON], name: str) -> dict[str, JSON]:
-    """A part in the order of its definition, with the defaults that the definition names."""
+    """Return a part in the order of its definition, with the defaults that the definition names."""
     found: dict[str, JSON] = {}
     for key, known in definition(name)["properties"].items():
         referred = str(known.get("$ref", "")).removeprefix("#/$defs/")
@@ -106,7 +106,7 @@ def _filled(part: Mapping[str, JSON], name: str) -> dict[str, JSON]:
 
 
 def _whole(value: JSON, known: Mapping[str, JSON]) -> JSON:
-    """``2.0`` for a whole number is 2, and so for any number."""
+    """Return ``2.0`` for a whole number is 2, and so for any number."""
     numeric = known.get("type") in {"integer", "number"}
     return int(value) if numeric and isinstance(value, float) and value.is_integer() else value
 
@@ -121,7 +121,7 @@ def _input(schema: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def model_form(model: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The normal form of one model's entry: defaults filled, maps sorted."""
+    """Return the canonical form of one model's entry: defaults filled, maps sorted."""
     known = _filled(model, "model")
     params = {key: _plain_number(value) for key, value in known["params"].items()}
     faults = _rates(known["faults"])
@@ -129,12 +129,12 @@ def model_form(model: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _rates(faults: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Rates of planted faults; one of 1.0 is one of 1."""
+    """Return rates of planted faults; one of 1.0 is one of 1."""
     return {key: _plain_number(faults[key]) for key in sorted(faults)}
 
 
 def _plain_number(value: JSON) -> JSON:
-    """A temperature of 0.0 is one of 0."""
+    """Return a temperature of 0.0 is one of 0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -227,7 +227,7 @@ def _number(value: float) -> float:
 
 
 def _json_schema(schema: JSON) -> JSON:
-    """Keywords sorted; the order of ``properties`` is kept."""
+    """Return keywords sorted; the order of ``properties`` is kept."""
     if not isinstance(schema, dict):
         return schema
     return {key: _keyword(key, schema[key]) for key in sorted(schema)}
@@ -249,58 +249,61 @@ def _keyword(key: str, value: JSON) -> JSON:
 
 
 def topology_hash(normal: Mapping[str, JSON]) -> str:
-    """32 hex digits (BLAKE2b) of a normal form, less what cannot change an event.
+    """32 hex digits (BLAKE2b) of a canonical form, less what cannot change an event.
 
     Left out: name, description, ``x-`` keys, evaluators, and of models their prices, rates,
     timeouts, ``max_concurrency`` and the name of the key's variable. Models that no role, pool in
     use or check names count for nothing. A data file counts by its content, not by its path.
     """
     pools = _used_pools(normal)
-    told = {
+    hashed_form = {
         "hash": 1,
         "inputs": normal["inputs"],
         "models": _hashed_models(normal),
-        "pools": {name: _told(normal["pools"][name]) for name in pools},
-        "tools": {name: _told(tool) for name, tool in normal["tools"].items()},
-        "roles": [[name, _told_role(role, normal)] for name, role in normal["roles"].items()],
-        "links": [_told_link(link) for link in normal["links"]],
+        "pools": {name: _without_remarks(normal["pools"][name]) for name in pools},
+        "tools": {name: _without_remarks(tool) for name, tool in normal["tools"].items()},
+        "roles": [[name, _hashed_role(role, normal)] for name, role in normal["roles"].items()],
+        "links": [_hashed_link(link) for link in normal["links"]],
         "start": normal.get("start"),
         "output": normal["output"],
-        "limits": _told(normal["limits"]),
-        "templates": _told(normal["templates"]),
+        "limits": _without_remarks(normal["limits"]),
+        "templates": _without_remarks(normal["templates"]),
     }
-    hashed = {**told, **_by_content(told, normal["files"])}
+    hashed = {**hashed_form, **_by_content(hashed_form, normal["files"])}
     return blake2b(dumps(hashed).encode(), digest_size=16).hexdigest()
 
 
-def _told(part: Mapping[str, JSON]) -> dict[str, JSON]:
+def _without_remarks(part: Mapping[str, JSON]) -> dict[str, JSON]:
     found = {key: value for key, value in part.items() if not key.startswith("x-")}
-    return {**found, **{key: _told(found[key]) for key in ("limits", "with") if key in found}}
+    return {
+        **found,
+        **{key: _without_remarks(found[key]) for key in ("limits", "with") if key in found},
+    }
 
 
-def _told_role(role: Mapping[str, JSON], normal: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A role; one that is a team counts by the team's hash."""
-    found = _told(role)
+def _hashed_role(role: Mapping[str, JSON], normal: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return a role; one that is a team counts by the team's hash."""
+    found = _without_remarks(role)
     if isinstance(role.get("team"), dict):
         found["team"] = topology_hash({**role["team"], "files": normal["files"]})
     return found
 
 
-def _told_link(link: Mapping[str, JSON]) -> dict[str, JSON]:
-    found = _told(link)
+def _hashed_link(link: Mapping[str, JSON]) -> dict[str, JSON]:
+    found = _without_remarks(link)
     for key in ("stake", "trigger"):
         if isinstance(found.get(key), dict):
-            found[key] = _told(found[key])
+            found[key] = _without_remarks(found[key])
     if isinstance(found.get("trigger"), dict) and "checks" in found["trigger"]:
-        checks = [_told_check(check) for check in found["trigger"]["checks"]]
+        checks = [_hashed_check(check) for check in found["trigger"]["checks"]]
         found["trigger"] = {**found["trigger"], "checks": checks}
     if "review" in found:
-        found["review"] = [_told(phase) for phase in found["review"]]
+        found["review"] = [_without_remarks(phase) for phase in found["review"]]
     return found
 
 
-def _told_check(check: Mapping[str, JSON]) -> dict[str, JSON]:
-    return {name: _told(arguments) for name, arguments in check.items()}
+def _hashed_check(check: Mapping[str, JSON]) -> dict[str, JSON]:
+    return {name: _without_remarks(arguments) for name, arguments in check.items()}
 
 
 def _used_pools(normal: Mapping[str, JSON]) -> list[str]:
@@ -310,7 +313,7 @@ def _used_pools(normal: Mapping[str, JSON]) -> list[str]:
 
 
 def used_models(normal: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The models that a role, a pool in use or a check names."""
+    """Return the models that a role, a pool in use or a check names."""
     pools = _used_pools(normal)
     used = {role.get("model") for role in normal["roles"].values() if _is_alias(role.get("model"))}
     used.update(alias for name in pools for alias in normal["pools"][name]["members"])
@@ -325,12 +328,12 @@ def _hashed_models(normal: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def weights_key(name: str) -> str:
-    """The name in ``files`` of a model's weights."""
+    """Return the name in ``files`` of a model's weights."""
     return f"weights:{name}"
 
 
 def _hashed_model(model: Mapping[str, JSON], files: Mapping[str, str]) -> dict[str, JSON]:
-    found = {key: value for key, value in _told(model).items() if key not in _UNHASHED}
+    found = {key: value for key, value in _without_remarks(model).items() if key not in _UNHASHED}
     weights = files.get(weights_key(model.get("file") or model["model"]))
     if weights is not None:
         found["weights"] = weights
@@ -344,17 +347,17 @@ def _is_alias(model: JSON) -> bool:
 
 
 def _texts(value: JSON) -> set[str]:
-    """Every text in a value: a check may name a model in its arguments."""
+    """Return every text in a value: a check may name a model in its arguments."""
     if isinstance(value, dict | list):
         parts = value.values() if isinstance(value, dict) else value
         return {text for part in parts for text in _texts(part)}
     return {value} if isinstance(value, str) else set()
 
 
-def _by_content(told: Mapping[str, JSON], files: Mapping[str, str]) -> dict[str, JSON]:
+def _by_content(hashed_form: Mapping[str, JSON], files: Mapping[str, str]) -> dict[str, JSON]:
     if not files:
         return {}
-    return {key: _contents(told[key], files) for key in ("models", "tools", "links")}
+    return {key: _contents(hashed_form[key], files) for key in ("models", "tools", "links")}
 
 
 def _contents(value: JSON, files: Mapping[str, str]) -> JSON:

@@ -1,4 +1,4 @@
-"""Faults of a spec: what is wrong, where, what was expected, how to mend it."""
+"""Errors of a spec: what is wrong, where, what was expected, how to mend it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SpecPath: TypeAlias = tuple[str | int, ...]
 
 
 def path_text(path: SpecPath) -> str:
-    """``links[2].to[0]``; "" for the whole document."""
+    """Return ``links[2].to[0]``; "" for the whole document."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -22,13 +22,13 @@ def path_text(path: SpecPath) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
-    """A fault whose place is not yet looked up in a file.
+    """A error whose place is not yet looked up in a file.
 
     Attributes:
         path: Where in the document.
         wrong: What is wrong, with the bad value.
         expected: What was expected, or "".
-        cure: How to mend it, or "".
+        hint: How to mend it, or "".
         at_key: The mark of the key is meant, not that of its value.
     """
 
@@ -41,11 +41,11 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpecIssue:
-    """One fault, located. ``str`` gives ``file:line:column path: wrong, expected, cure``.
+    """One error, located. ``str`` gives ``file:line:column path: wrong, expected, hint``.
 
     Attributes:
         file: The file as the user named it.
-        line: From 1; 0 where no line is to blame.
+        line: From 1; 0 where no line is to errors.
         column: From 1.
         problem: What is wrong.
     """

@@ -1,4 +1,4 @@
-"""Loading a spec: a file -> its normal form and topology, and every fault in one go."""
+"""Loading a spec: a file -> its canonical form and topology, and every error together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ __all__ = ["Loaded", "load", "load_text"]
 
 
 _MOST_FAULTS: Final = 1_000
-"""Faults of one document that are told."""
+"""Errors of one document that are reported."""
 
 
 @dataclass(kw_only=True)
@@ -64,10 +64,10 @@ class Loaded:
     Attributes:
         file: The file as the user named it.
         kind: ``topology``, ``experiment`` or ``sweep``.
-        normal: The normal form; None where there are faults.
-        topology: The topology; where there are faults, one of the sound parts, so that its graph
+        normal: The canonical form; None where there are faults.
+        topology: The topology; where there are errors, one of the sound parts, so that its graph
             can be checked too; None where none can be built.
-        partial: The topology lacks what the faults blame: what merely follows from a missing part
+        partial: The topology lacks what the errors errors: what merely follows from a missing part
             is no fault.
         problems: What is wrong, in no order.
     """
@@ -85,7 +85,7 @@ class Loaded:
 
     @property
     def issues(self) -> list[SpecIssue]:
-        """Every fault with its place: this file's first, then others', each in order of lines."""
+        """Every error with its place: this file's first, then others', each in order of lines."""
         found: dict[SpecIssue, None] = {}
         for problem in self.problems:
             known = self._located.get(problem) or [self.locate(problem)]
@@ -93,7 +93,7 @@ class Loaded:
         return sorted(found, key=self._order)
 
     def locate(self, problem: Problem) -> SpecIssue:
-        """The place of a problem, also of one that a check of ``topology`` found."""
+        """Return the place of a problem, also of one that a check of ``topology`` found."""
         if problem in self._located:
             return self._located[problem][0]
         if (inner := self._team(problem.path)) is not None:
@@ -106,12 +106,12 @@ class Loaded:
         return SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
 
     def _team(self, path: SpecPath) -> Loaded | None:
-        """The document of the team in which a path lies."""
+        """Return the document of the team in which a path lies."""
         inside = path[:1] == ("roles",) and path[2:3] == (TEAM,)
         return self._teams.get(str(path[1])) if inside else None
 
     def _written(self, path: SpecPath) -> SpecPath:
-        """A path in ``topology`` as one in the document, where a partial topology lacks links."""
+        """Return a path in ``topology`` as one in the document, where a partial topology lacks links."""
         if len(path) > 1 and path[0] == "links" and isinstance(path[1], int):
             known = self._links
             return ("links", known[path[1]], *path[2:]) if path[1] < len(known) else path
@@ -129,18 +129,18 @@ def load(
     shown_as: str | None = None,
     trust: bool = False,
 ) -> Loaded:
-    """Loads a spec with all that it extends and names.
+    """Load a spec with all that it extends and names.
 
     Args:
         path: The file. What it names stays in its folder.
         overrides: Values by path, such as ``{"links.oversight.cap": 0}``; null removes.
         models: A catalogue in place of the document's ``models``; its entry ``default`` serves
             every alias it lacks.
-        shown_as: The file's name in faults; default: the path as given.
+        shown_as: The file's name in errors; default: the path as given.
         trust: The user trusts the spec: what it names may be run, and asked what it is.
 
     Returns:
-        The document, or its faults; it never raises for what a file holds.
+        The document, or its errors; it never raises for what a file holds.
     """
     shown = shown_as or str(path)
     sources = Sources(folder=path.parent, shown_folder=os.path.dirname(shown))  # noqa: PTH120
@@ -163,7 +163,7 @@ def load_text(
     overrides: Mapping[str, JSON] | None = None,
     models: Path | None = None,
 ) -> Loaded:
-    """Loads a spec from text, as if it lay in ``folder`` under ``name``; see ``load``."""
+    """Load a spec from text, as if it lay in ``folder`` under ``name``; see ``load``."""
     sources = Sources(folder=folder)
     document = sources.document(text.encode("utf-8", "surrogatepass"), name, None)
     return _Loading(sources, name, Path(name).stem).run(document, overrides or {}, models)
@@ -294,7 +294,7 @@ class _Loading:
         self.teams[name] = loaded
 
     def _checked(self, document: Located) -> dict[str, JSON]:
-        """Every check of the document; its data with texts, arguments and paths put in."""
+        """Return every check of the document; its data with texts, arguments and paths put in."""
         marks = Marks(document.place)
         found, problems = inlined_texts(document.data, marks, self.sources)
         self.problems += problems
@@ -343,7 +343,7 @@ class _Loading:
         return Path(os.path.relpath(file, self.sources.folder.resolve())).as_posix()
 
     def _inner_roles(self) -> list[str]:
-        """Names of the roles of teams, as evaluators may name them."""
+        """Return names of the roles of teams, as evaluators may name them."""
         teams = {name: team.topology for name, team in self.teams.items()}
         return [
             f"{name}/{role}" for name, team in teams.items() if team for role in team.role_paths
@@ -392,7 +392,7 @@ class _Loading:
         return found
 
     def _weights(self, normal: Mapping[str, JSON]) -> dict[str, str]:
-        """Digests of the weights of models in use, where they are on this machine."""
+        """Return digests of the weights of models in use, where they are on this machine."""
         found: dict[str, str] = {}
         for model in used_models(normal).values():
             file, name = model.get("file"), model["model"]
@@ -404,11 +404,11 @@ class _Loading:
 
 
 _TAKEN: Final = (("models",), ("pools",))
-"""What a team may take from the document around it: its faults are told there."""
+"""What a team may take from the document around it: its errors are reported there."""
 
 
 def _only_model(data: Mapping[str, JSON]) -> str | None:
-    """The model of roles that name none, before a catalogue brings more."""
+    """Return the model of roles that name none, before a catalogue brings more."""
     models = data.get("models")
     if not models:
         return DEFAULT_ALIAS
@@ -418,7 +418,7 @@ def _only_model(data: Mapping[str, JSON]) -> str | None:
 def _with_teams(
     data: dict[str, JSON], teams: Mapping[str, Topology]
 ) -> tuple[dict[str, JSON], dict[str, str]]:
-    """A document with the normal forms of its teams in their places, and their data files."""
+    """Return a document with the normal forms of its teams in their places, and their data files."""
     files: dict[str, str] = {}
     changes: dict[SpecPath, JSON] = {}
     for name, role in data["roles"].items():
@@ -432,7 +432,7 @@ def _with_teams(
 
 
 def _bounded(problems: list[Problem]) -> list[Problem]:
-    """The first faults, and how many more there are: nobody mends thousands one by one."""
+    """Return the first errors, and how many more there are: nobody mends thousands one by one."""
     if len(problems) <= _MOST_FAULTS:
         return problems
     return [_too_many(len(problems)), *problems[:_MOST_FAULTS]]
@@ -443,7 +443,7 @@ def _too_many(number: int) -> Problem:
 
 
 def _is_catalogue(data: Mapping[str, JSON]) -> bool:
-    """A map of models alone, bare or under ``models``."""
+    """Return a map of models alone, bare or under ``models``."""
     models = data.get("models") if list(data) == ["models"] else data
     if not isinstance(models, dict) or not models or "kind" in data:
         return False
@@ -451,7 +451,7 @@ def _is_catalogue(data: Mapping[str, JSON]) -> bool:
 
 
 def _schemas(data: Mapping[str, JSON]) -> list[Problem]:
-    """Faults of the JSON Schemas that the author wrote; equal ones are checked once."""
+    """Errors of the JSON Schemas that the author wrote; equal ones are checked once."""
     found: list[Problem] = []
     known: dict[str, list[Problem]] = {}
     for name, role in maps(data.get("roles")):

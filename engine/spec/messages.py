@@ -1,4 +1,4 @@
-"""Plain words for faults: what was got, what may be meant."""
+"""Plain words for errors: what was got, what may be meant."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SURE, _LIKELY = 0.85, 0.6
 
 
 def quoted(text: str) -> str:
-    """``text`` in double quotes on one line, cut where it is long."""
+    """Return ``text`` in double quotes on one line, cut where it is long."""
     line = json.dumps(text, ensure_ascii=False)
     return line if len(line) <= _LONGEST else f'{line[: _LONGEST - 2]}…"'
 
 
 def got(value: object) -> str:
-    """What a value is, in words: ``the text "critic"``, ``the number 3``, ``a list``."""
+    """Return what a value is, in words: ``the text "critic"``, ``the number 3``, ``a list``."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -39,7 +39,7 @@ def _number(value: float) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one most likely means, or None."""
+    """Return the known name that a misspelt one most likely means, or None."""
     names = {known_name.casefold(): known_name for known_name in known}
     folded = name.casefold()
     for cutoff in (_SURE, _LIKELY):
@@ -51,21 +51,21 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def _within(name: str, known: str) -> bool:
-    """``max_cap`` and ``cap``: one is a whole word of the other."""
+    """Return ``max_cap`` and ``cap``: one is a whole word of the other."""
     return bool(known) and (
         known in name.split("_") or (len(name) > 2 and name in known.split("_"))
     )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``did you mean `cap`?``, or the known names where none is near."""
+    """Return ``did you mean `cap`?``, or the known names where none is near."""
     names = list(known)
     close = nearest(name, names)
     return f"did you mean `{close}`?" if close else listed(names)
 
 
 def listed(names: Iterable[str]) -> str:
-    """``there are: a, b, c`` (the first few), or ``there are none``."""
+    """Return ``there are: a, b, c`` (the first few), or ``there are none``."""
     every: list[Any] = list(names)
     if not every:
         return "there are none"

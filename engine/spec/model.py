@@ -1,6 +1,6 @@
 """A topology as frozen dataclasses: what the compiler and the engine read.
 
-Built from the normal form by the loader alone; every default is filled, every text file inlined.
+Built from the canonical form by the loader alone; every default is filled, every text file inlined.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Model:
         requests_per_minute: Or None.
         tokens_per_minute: Or None.
         timeout_seconds: Seconds after which a call is given up, or None.
-        faults: Rates (0 to 1) of planted faults by name.
+        errors: Rates (0 to 1) of planted faults by name.
     """
 
     alias: str
@@ -154,7 +154,7 @@ class RoleLimits:
         tool_calls: Tool calls a turn; then the tools are taken away and the model must answer.
         repeated_calls: Calls a turn of one tool with the same arguments; then refused.
         output_tokens: Tokens of one reply; None: the model's own.
-        repair_attempts: How often a reply that does not fit is asked again.
+        repair_attempts: How often a reply that does not fit is retried.
     """
 
     tool_calls: int = 8
@@ -170,7 +170,7 @@ class Role:
     Exactly one of ``model`` (an alias), ``pool`` (a pool's name), ``vote`` and ``team`` is set.
 
     Attributes:
-        faults: Rates (0 to 1) of planted faults by name, added to those of its model.
+        errors: Rates (0 to 1) of planted faults by name, added to those of its model.
         vote: The field whose commonest value among its inputs is its output; no model is asked.
         team: The team that takes its turns. Its models are among those of the topology around it.
         fill: For ``team``: values of the team's inputs by name; texts are templates.
@@ -322,7 +322,7 @@ class Topology:
 
     Attributes:
         name: Its name.
-        hash: Hex digest of the normal form, less what cannot change an event.
+        hash: Hex digest of the canonical form, less what cannot change an event.
         folder: The spec's folder: files lie in it.
         inputs: What a unit of work holds.
         models: By alias.
@@ -335,7 +335,7 @@ class Topology:
         evaluators: Measures of every run.
         limits: Limits of a run.
         templates: Overridden engine templates by name (``prompt``, ``review``, ``powers``, …).
-        normal: The normal form as plain data, whole.
+        normal: The canonical form as plain data, whole.
         description: In words.
         trusted: The user trusts the spec: it may run what it names, and send keys where it says.
     """
@@ -360,7 +360,7 @@ class Topology:
 
     @property
     def role_paths(self) -> tuple[str, ...]:
-        """Names of all roles; of a team within, ``ROLE/NAME``, after its role."""
+        """Names of all roles; of a sub-team, ``ROLE/NAME``, after its role."""
         return tuple(
             path
             for name, role in self.roles.items()

@@ -24,7 +24,7 @@ DEFAULT_ALIAS: Final = "default"
 
 
 def swapped(document: Located, catalogue: Located) -> Located:
-    """``document`` with the models of ``catalogue``."""
+    """Return ``document`` with the models of ``catalogue``."""
     declared = document.data.get("models")
     own = list(declared) if isinstance(declared, dict) else []
     data = _settled(document.data, own, catalogue.data)
@@ -48,7 +48,7 @@ def swapped(document: Located, catalogue: Located) -> Located:
 
 
 def _scripted(declared: JSON) -> set[str]:
-    """Models that play written parts: no catalogue's ``default`` takes their place."""
+    """Return models that play written parts: no catalogue's ``default`` takes their place."""
     return {alias for alias, model in maps(declared) if model.get("provider") == "scripted"}
 
 
@@ -73,7 +73,7 @@ def _children(there: Mapping[str, str], catalogue: Located) -> dict[str | int, P
 def _settled(
     data: Mapping[str, JSON], own: list[str], catalogue: Mapping[str, JSON]
 ) -> dict[str, JSON]:
-    """Roles without ``model`` keep the one model of their document, whatever the catalogue adds."""
+    """Return roles without ``model`` keep the one model of their document, whatever the catalogue adds."""
     alias = own[0] if len(own) == 1 else DEFAULT_ALIAS if not own else ""
     if not alias or (not own and DEFAULT_ALIAS not in catalogue):
         return dict(data)

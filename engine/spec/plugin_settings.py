@@ -82,12 +82,12 @@ _TYPE_WORDS: Mapping[Any, str] = {
 
 
 def is_template(value: JSON) -> bool:
-    """Whether a setting is rendered before it is used, so that its value is not known yet."""
+    """Return whether a setting is rendered before it is used, so that its value is not known yet."""
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
 def holds_template(value: JSON) -> bool:
-    """Whether a text in a setting, at any depth, is a template."""
+    """Return whether a text in a setting, at any depth, is a template."""
     if isinstance(value, dict | list):
         parts = value.values() if isinstance(value, dict) else value
         return any(holds_template(part) for part in parts)
@@ -95,7 +95,7 @@ def holds_template(value: JSON) -> bool:
 
 
 def evaluator_places(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, JSON, bool]]:
-    """Every evaluator written in a document: its path, itself, whether it is a check."""
+    """Yield every evaluator written in a document: its path, itself, whether it is a check."""
     for index, item in items(data.get("evaluators")):
         if isinstance(index, int):
             yield ("evaluators", index), item, False
@@ -107,7 +107,7 @@ def evaluator_places(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, JSON,
 
 
 def spread(item: JSON) -> tuple[str, JSON] | None:
-    """An evaluator's name and what stands beside it; None where the form is wrong."""
+    """Return an evaluator's name and what stands beside it; None where the form is wrong."""
     if isinstance(item, str):
         return item, {}
     if isinstance(item, dict) and len(item) == 1:
@@ -122,13 +122,13 @@ def short_field(cls: type) -> str | None:
 
 
 def weights_file(provider: str, model: str, options: Mapping[str, JSON]) -> Path | None:
-    """The file of weights that an entry means; None where there is none on this machine."""
+    """Return the file of weights that an entry means; None where there is none on this machine."""
     kind: type[Provider] = load_plugin("orglab.providers", provider)
     return kind.weights(model, options)
 
 
 def named_files(settings: Mapping[str, JSON], hints: Mapping[str, Any]) -> list[str]:
-    """Names of settings that are files and whose path stands there (no template)."""
+    """Return names of settings that are files and whose path stands there (no template)."""
     return [
         name
         for name, value in settings.items()
@@ -141,14 +141,14 @@ class PluginCheck:
     """Checks what a document says to plugins, and finds the files it names.
 
     Attributes:
-        marks: Where each part was written, which tells what its paths are relative to.
+        marks: Where each part was written, which reports what its paths are relative to.
         sources: The files that were read.
         problems: What is wrong.
         files: The real path of each file that a setting names, by the setting's path.
         arguments: The arguments of each evaluator by its path, short forms spread out.
         trust: The user trusts the spec: what it names may be run.
         served: What each source of tools said, by its name in ``tools``.
-        inner_roles: Names of the roles of teams within, ``ROLE/NAME``.
+        inner_roles: Names of the roles of sub-teams, ``ROLE/NAME``.
     """
 
     marks: Marks
@@ -161,7 +161,7 @@ class PluginCheck:
     inner_roles: Sequence[str] = ()
 
     def document(self, data: Mapping[str, JSON]) -> None:
-        """Checks tools, evaluators, checks and models of a document."""
+        """Check tools, evaluators, checks and models of a document."""
         for name, tool in maps(data.get("tools")):
             self._tool(tool, ("tools", name))
         self._names_served(data)
@@ -187,7 +187,7 @@ class PluginCheck:
     def _ask_source(
         self, cls: type[ToolSource], settings: Mapping[str, JSON], path: SpecPath
     ) -> None:
-        """Asks a trusted source what it gives, which is part of the spec from now on."""
+        """Ask a trusted source what it gives, which is part of the spec from now on."""
         name = str(path[1])
         for key, value in settings.items():
             if key != ARGUMENTS and holds_template(value):
@@ -238,7 +238,7 @@ class PluginCheck:
             self._tell((*path, "role"), f"there is no role `{role}`", hint=hint)
 
     def _arguments(self, cls: type, name: str, value: JSON, path: SpecPath) -> Mapping[str, JSON]:
-        """``{name: arg}`` sets the first field of the evaluator's own."""
+        """Return ``{name: arg}`` sets the first field of the evaluator's own."""
         if isinstance(value, dict):
             return value
         own = short_field(cls)
@@ -382,7 +382,7 @@ class PluginCheck:
 
 
 def _names_weights(model: Mapping[str, JSON]) -> bool:
-    """Whether llama would take the model's name for a path, however the file is called."""
+    """Return whether llama would take the model's name for a path, however the file is called."""
     return model.get("provider") == "llama" and model.get("model") != "smollm2"
 
 
@@ -395,7 +395,7 @@ def _is_required(field: Field[Any]) -> bool:
 
 
 def _hints(cls: type) -> Mapping[str, Any]:
-    """Types of the fields; none where a plugin's annotations cannot be resolved."""
+    """Return types of the fields; none where a plugin's annotations cannot be resolved."""
     try:
         return get_type_hints(cls)
     except (NameError, TypeError):
@@ -435,7 +435,7 @@ def _word(hint: _Hint) -> str:
 
 
 def _fits(hint: _Hint, value: JSON) -> bool:
-    """Whether a value may stand in a field; True for types that we do not know."""
+    """Return whether a value may stand in a field; True for types that we do not know."""
     if _is_union(hint):
         return any(_fits(part, value) for part in get_args(hint))
     if _is_choice(hint):

@@ -22,7 +22,7 @@ __all__ = [
 
 
 def asks_model(link: AuthorityLink) -> bool:
-    """Whether the superior's model may be asked in a review by this link."""
+    """Return whether the superior's model may be asked in a review by this link."""
     trigger = link.trigger
     if trigger.kind == "checks":
         return trigger.voice == "superior"
@@ -32,7 +32,7 @@ def asks_model(link: AuthorityLink) -> bool:
 
 
 def may_oblige(link: AuthorityLink) -> bool:
-    """Whether this link may ever send a role back."""
+    """Return whether this link may ever send a role back."""
     trigger = link.trigger
     if not link.cap or trigger.kind == "never":
         return False
@@ -44,7 +44,7 @@ def may_oblige(link: AuthorityLink) -> bool:
 
 
 def firing(link: AuthorityLink) -> tuple[str, ...]:
-    """Subordinates on whose output a check or coin of ``link`` may fire."""
+    """Return subordinates on whose output a check or coin of ``link`` may fire."""
     roles = [use.arguments.get("role") for use in link.trigger.checks]
     if link.trigger.kind == "checks" and roles and None not in roles:
         return tuple(name for name in link.targets if name in roles)
@@ -52,19 +52,19 @@ def firing(link: AuthorityLink) -> tuple[str, ...]:
 
 
 def acting(link: AuthorityLink) -> tuple[str, ...]:
-    """Roles that ``link`` may send back."""
+    """Return roles that ``link`` may send back."""
     if link.trigger.kind == "judgement":
         return link.targets
     return (link.target,) if link.target is not None else firing(link)
 
 
 def circle_problems(shape: Shape) -> Iterator[Problem]:
-    """Roles that are, by way of others, their own superior."""
+    """Yield roles that are, by way of others, their own superior."""
     arcs = [(link.source, name) for link in shape.authority for name in link.targets]
     for cycle in one_cycle_each(shape.topology.roles, arcs):
         yield Problem(
             path=_place(shape.topology, cycle[0], cycle[1]),
-            wrong=f"authority goes in a circle: {cycle_text(cycle)}"
+            wrong=f"authority links form a cycle: {cycle_text(cycle)}"
             if len(cycle) > 2
             else f"`{cycle[0]}` is its own superior",
             hint="a verdict is not itself reviewed: take one of these links out",
@@ -81,7 +81,7 @@ def _place(topology: Topology, superior: str, subordinate: str) -> SpecPath:
 
 
 def target_problems(shape: Shape) -> Iterator[Problem]:
-    """``target`` that does not come before every role that can fire it; needs no cycles."""
+    """Yield ``target`` that does not come before every role that can fire it; needs no cycles."""
     for index, link in enumerate(shape.topology.links):
         if not isinstance(link, AuthorityLink) or link.target is None:
             continue
@@ -113,7 +113,7 @@ def _after(path: SpecPath, shape: Shape, link: AuthorityLink, target: str) -> It
 
 
 def evaluator_role_problems(topology: Topology) -> Iterator[Problem]:
-    """Evaluators and checks whose ``role`` is nobody, or nobody whom the link reviews."""
+    """Yield evaluators and checks whose ``role`` is nobody, or nobody whom the link reviews."""
     for index, use in enumerate(topology.evaluators):
         yield from _role_named(topology, ("evaluators", index, use.use, "role"), use)
     for index, link in enumerate(topology.links):
@@ -145,7 +145,7 @@ def _reviewed(
 
 
 def voice_problems(topology: Topology) -> Iterator[Problem]:
-    """Superiors that must speak and have no model."""
+    """Yield superiors that must speak and have no model."""
     for index, link in enumerate(topology.links):
         if not isinstance(link, AuthorityLink) or not asks_model(link):
             continue

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from orglab.engine.graph.output_fields import Field, allows, fields_of, stated
 from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.model import ForwardLink, Topology
-from orglab.engine.spec.naming import Blame, choices, meant
+from orglab.engine.spec.naming import ErrorIndex, choices, meant
 from orglab.providers.base import JSON
 
 __all__ = ["otherwise_problems", "when_problems"]
 
 
-def when_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:
-    """Conditions that can never hold, but of roles that have another fault."""
+def when_problems(topology: Topology, errors: ErrorIndex) -> Iterator[Problem]:
+    """Yield conditions that can never hold, but of roles that have another fault."""
     for index, link in enumerate(topology.links):
-        if not isinstance(link, ForwardLink) or blame.touches("roles", link.source):
+        if not isinstance(link, ForwardLink) or errors.touches("roles", link.source):
             continue
         if isinstance(link.when, Mapping):
             yield from _when(topology, index, link, link.when)
@@ -39,7 +39,7 @@ def _when(
         return
     for name, values in when.items():
         if known.get(name) == []:
-            continue  # a vote on what no sender writes, which is told
+            continue  # a vote on what no sender writes, which is reported
         if name in known:
             yield from _values(index, link, name, values, known[name])
         else:
@@ -66,7 +66,7 @@ def _values(
         said = stated(found)
         yield Problem(
             path=(*path, number) if len(values) > 1 else path,
-            wrong=f"`{name}` of `{link.source}` can never be {_text(value)}",
+            wrong=f"`{name}` of `{link.source}` can never be {_shown_value(value)}",
             expected=f"the schema allows {choices(map(_plain, said))}" if said else "",
             hint=meant(str(value), [text for text in said if isinstance(text, str)])
             or "use a value that the `output` schema allows, or allow it there",
@@ -74,7 +74,7 @@ def _values(
 
 
 def otherwise_problems(topology: Topology) -> Iterator[Problem]:
-    """``otherwise`` on a role's only link, or beside a link that is always taken."""
+    """Yield ``otherwise`` on a role's only link, or beside a link that is always taken."""
     leaving: dict[str, list[ForwardLink]] = {}
     for link in topology.forward:
         leaving.setdefault(link.source, []).append(link)
@@ -100,9 +100,9 @@ def _otherwise(index: int, link: ForwardLink, leaving: list[ForwardLink]) -> Ite
         )
 
 
-def _text(value: JSON) -> str:
+def _shown_value(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _plain(value: JSON) -> str:
-    return value if isinstance(value, str) else _text(value)
+    return value if isinstance(value, str) else _shown_value(value)

@@ -1,4 +1,4 @@
-"""Checks of a money limit: can what a call may cost be told before it is made?"""
+"""Checks of a money limit: can what a call may cost be reported before it is made?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.model import Model, Role, Topology
-from orglab.engine.spec.naming import Blame
+from orglab.engine.spec.naming import ErrorIndex
 from orglab.providers.pricing.genai_prices import DatedPrice, default_price
 from orglab.providers.pricing.pricing import TokenPrice
 from orglab.providers.registry import load_plugin
@@ -14,13 +14,13 @@ from orglab.providers.registry import load_plugin
 __all__ = ["bills", "lacking", "money_problems", "price_of", "roles_by_model", "unbounded_models"]
 
 
-def money_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:
-    """Models in use under ``limits.cost_usd`` that bill and whose calls have no largest cost."""
+def money_problems(topology: Topology, errors: ErrorIndex) -> Iterator[Problem]:
+    """Yield models in use under ``limits.cost_usd`` that bill and whose calls have no largest cost."""
     if topology.limits.cost_usd is None:
         return
     roles = roles_by_model(topology)
     for alias, model in topology.models.items():
-        if alias not in roles or blame.touches("models", alias):
+        if alias not in roles or errors.touches("models", alias):
             continue
         if missing := lacking(model, roles[alias]):
             yield Problem(
@@ -29,12 +29,12 @@ def money_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:
                 f"has no {' and no '.join(f'`{name}`' for name in missing)}",
                 expected="US dollars per million tokens for `input` and `output`, and the most "
                 "tokens that a reply may have",
-                hint=_cure(alias, model, missing, roles[alias]),
+                hint=_hint(alias, model, missing, roles[alias]),
                 at_key=True,
             )
 
 
-def _cure(alias: str, model: Model, missing: list[str], roles: list[Role]) -> str:
+def _hint(alias: str, model: Model, missing: list[str], roles: list[Role]) -> str:
     words = f"add {' and '.join(f'`{name}`' for name in missing)} to `{alias}`"
     if "params.max_output_tokens" in missing:
         bare = [role.name for role in roles if role.limits.output_tokens is None]
@@ -45,7 +45,7 @@ def _cure(alias: str, model: Model, missing: list[str], roles: list[Role]) -> st
 
 
 def unbounded_models(topology: Topology) -> list[str]:
-    """Aliases of models in use that bill and of which a call has no largest cost.
+    """Return aliases of models in use that bill and of which a call has no largest cost.
 
     Under a limit of the whole study the models of judges count too:
     ``orglab.engine.study.batch.preflight.unbounded_judges``.
@@ -55,7 +55,7 @@ def unbounded_models(topology: Topology) -> list[str]:
 
 
 def roles_by_model(topology: Topology) -> dict[str, list[Role]]:
-    """The roles, of teams within too, that use or may draw each model in use."""
+    """Return the roles, of sub-teams too, that use or may draw each model in use."""
     found: dict[str, list[Role]] = {}
     for role in topology.roles.values():
         if role.team is not None:
@@ -69,7 +69,7 @@ def roles_by_model(topology: Topology) -> dict[str, list[Role]]:
 
 
 def lacking(model: Model, roles: list[Role]) -> list[str]:
-    """What is missing for the largest cost of a call to be known; [] where nobody bills.
+    """Return what is missing for the largest cost of a call to be known; [] where nobody bills.
 
     Args:
         model: The model.
@@ -94,7 +94,7 @@ def _unpriced(model: Model) -> list[str]:
 def price_of(model: Model) -> TokenPrice | DatedPrice | None:
     """What a model costs: as written, whole, else as published; None where it is unknown.
 
-    A model that nobody bills has no price either; ``bills`` tells which is which.
+    A model that nobody bills has no price either; ``bills`` reports which is which.
     """
     if model.price is not None or _is_free(model):
         return model.price
@@ -104,13 +104,13 @@ def price_of(model: Model) -> TokenPrice | DatedPrice | None:
 
 
 def bills(model: Model) -> bool:
-    """Whether calls cost money: a hosted model's, and those of any model with a price."""
+    """Return whether calls cost money: a hosted model's, and those of any model with a price."""
     return model.price is not None or not _is_free(model)
 
 
 def _is_free(model: Model) -> bool:
-    """Whether no one bills the model; also where its provider is not there to be asked."""
+    """Return whether no one bills the model; also where its provider is not there to be asked."""
     try:
         return bool(load_plugin("orglab.providers", model.provider).free)
     except (KeyError, ImportError, AttributeError):
-        return True  # the loader tells that the provider is unknown
+        return True  # the loader reports that the provider is unknown

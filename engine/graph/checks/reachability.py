@@ -13,12 +13,12 @@ __all__ = ["reach_problems", "reviewers"]
 
 
 def reviewers(shape: Shape) -> frozenset[str]:
-    """Superiors that never come to a turn of their own."""
+    """Return superiors that never come to a turn of their own."""
     return shape.superiors - shape.reached
 
 
 def reach_problems(shape: Shape) -> Iterator[Problem]:
-    """Roles without a part in the run, and output from roles without a turn."""
+    """Yield roles without a part in the run, and output from roles without a turn."""
     yield from _start(shape)
     yield from _unreached(shape)
     yield from _idle_links(shape)
@@ -96,7 +96,7 @@ def _dead_ends(shape: Shape) -> Iterator[Problem]:
 
 
 def _used(shape: Shape) -> frozenset[str]:
-    """Roles whose output has a use."""
+    """Return roles whose output has a use."""
     topology = shape.topology
     used = {link.source for link in shape.forward} | set(topology.output) | shape.superiors
     for role in topology.roles.values():

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.model import InputField, Role, Topology
-from orglab.engine.spec.naming import Blame, choices, meant
+from orglab.engine.spec.naming import ErrorIndex, choices, meant
 
 __all__ = ["fill_problems"]
 
 
-def fill_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:
-    """Inputs of teams that nothing fills, and values for inputs that no team has."""
+def fill_problems(topology: Topology, errors: ErrorIndex) -> Iterator[Problem]:
+    """Yield inputs of teams that nothing fills, and values for inputs that no team has."""
     for role in topology.roles.values():
-        if role.team is None or blame.touches("roles", role.name):
+        if role.team is None or errors.touches("roles", role.name):
             continue
         yield from _strange(role, role.team)
         for declared in role.team.inputs.values():
-            if not blame.touches("inputs", declared.name):
+            if not errors.touches("inputs", declared.name):
                 yield from _unfilled(topology, role, declared)
 
 

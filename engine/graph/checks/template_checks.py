@@ -16,7 +16,7 @@ from orglab.engine.graph.checks.variables import (
 from orglab.engine.graph.templates.templates import references
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.model import AuthorityLink, EvaluatorUse, Topology
-from orglab.engine.spec.naming import Blame, choices, meant
+from orglab.engine.spec.naming import ErrorIndex, choices, meant
 from orglab.engine.spec.validate.schema import definition
 from orglab.providers.base import JSON
 
@@ -29,30 +29,30 @@ _GRANTED_BY: Final[Mapping[str, set[str]]] = {"roles": {"outputs"}, "tools": {"t
 """What a role loses when one that it sees, or a tool that it has, is left out for its fault."""
 
 
-def template_problems(topology: Topology, blame: Blame | None = None) -> Iterator[Problem]:
-    """Every problem of every template.
+def template_problems(topology: Topology, errors: ErrorIndex | None = None) -> Iterator[Problem]:
+    """Yield every problem of every template.
 
     Args:
         topology: The topology.
-        blame: Where faulty parts are missing from it: then a name that these may have declared is no
+        errors: Where invalid parts are missing from it: then a name that these may have declared is no
             problem.
     """
     yield from _input_names(topology)
-    unsure = _unsure(blame)
+    unsure = _unsure(errors)
     for path, text, reach in _templates(topology):
         allowed: Allowed | None = reach
-        if blame and blame.touches(*_owner(topology, path)):
+        if errors and errors.touches(*_owner(topology, path)):
             allowed = None
         yield from _check(path, text, allowed, unsure)
 
 
-def _unsure(blame: Blame | None) -> Names | None:
-    """Names that faulty parts may have declared or granted, and so are no problem; None: any name."""
-    if blame is None:
+def _unsure(errors: ErrorIndex | None) -> Names | None:
+    """Return names that invalid parts may have declared or granted, and so are no problem; None: any name."""
+    if errors is None:
         return frozenset()
     known = definition("topology")["properties"]
     found = set[str]()
-    for path in blame.paths:
+    for path in errors.paths:
         part = path[0] if path else "extends"
         if part == "extends" or part not in known or path == ("inputs",):
             return None
@@ -61,9 +61,9 @@ def _unsure(blame: Blame | None) -> Names | None:
 
 
 def _owner(topology: Topology, path: SpecPath) -> SpecPath:
-    """What may also decide what the template at ``path`` reaches.
+    """Return what may also decide what the template at ``path`` reaches.
 
-    A link that is there has no fault itself, and its number is that among the links that are left: its
+    A link that is there has no error itself, and its number is that among the links that are left: its
     templates reach what its sender does.
     """
     if path[0] == "links" and isinstance(path[1], int):
@@ -125,7 +125,7 @@ def _evaluators(
 def _inside(
     path: SpecPath, value: JSON, allowed: Allowed
 ) -> Iterator[tuple[SpecPath, str, Allowed]]:
-    """Every text within settings is a template."""
+    """Yield every text within settings is a template."""
     if isinstance(value, str):
         yield path, value, allowed
     elif isinstance(value, Mapping):
@@ -139,9 +139,9 @@ def _inside(
 def _check(
     path: SpecPath, text: str, allowed: Allowed | None, unsure: Names | None
 ) -> Iterator[Problem]:
-    """What is wrong with one template; without ``allowed`` what it reaches is not known.
+    """Yield what is wrong with one template; without ``allowed`` what it reaches is not known.
 
-    Of names in ``unsure``, or of any where it is None, only what is there and not granted is told.
+    Of names in ``unsure``, or of any where it is None, only what is there and not granted is reported.
     """
     found = references(text)
     if found.error:
@@ -200,14 +200,14 @@ def _attributes(
             path=path,
             wrong=f"the template uses `{owner}.{name}`, which {allowed.place} does not have",
             expected=f"{owner} has {choices(sorted(known))}",
-            hint=meant(name, known) or _cure(owner, name),
+            hint=meant(name, known) or _hint(owner, name),
         )
 
 
-def _cure(owner: str, name: str) -> str:
-    cures = {
+def _hint(owner: str, name: str) -> str:
+    hints = {
         "vars": f"add `{name}` to the role's `vars`",
         "outputs": f"add `role:{name}` to the role's `sees`",
         "tool": f"add `{name}` to the role's `tools`",
     }
-    return cures.get(owner, "")
+    return hints.get(owner, "")

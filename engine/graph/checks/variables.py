@@ -53,7 +53,7 @@ class Allowed:
         fields: For names with known attributes, those attributes; others are not looked at.
         place: How messages call the template's owner: ``writer``, ``link oversight``.
         kind: Whose template it is.
-        sees: Key of the document that grants sight, for cures.
+        sees: Key of the document that grants sight, for hints.
     """
 
     names: Names
@@ -64,7 +64,7 @@ class Allowed:
 
 
 def allowed_in_role(topology: Topology, role: Role) -> Allowed:
-    """What a role's ``system`` and ``prompt`` may reach: what its ``sees`` grants."""
+    """Return what a role's ``system`` and ``prompt`` may reach: what its ``sees`` grants."""
     seen = {name.removeprefix("role:") for name in role.sees if name.startswith("role:")}
     granted = GRANTED.intersection(role.sees) | ({"outputs"} if seen else frozenset())
     inputs = frozenset(topology.inputs)
@@ -86,7 +86,7 @@ def allowed_in_role(topology: Topology, role: Role) -> Allowed:
 
 
 def allowed_in_review(topology: Topology, link: AuthorityLink) -> Allowed:
-    """What the prompt of a phase may reach: the task, the draft and what the link grants."""
+    """Return what the prompt of a phase may reach: the task, the draft and what the link grants."""
     superior = topology.roles.get(link.source)
     granted = frozenset({"blackboard"} if link.sees == "blackboard" else ())
     grants = dict.fromkeys(GRANTED | OWN_TURN, "a review has `draft` and what its link `sees`")
@@ -106,13 +106,13 @@ def allowed_in_review(topology: Topology, link: AuthorityLink) -> Allowed:
 
 
 def allowed_in_settings(topology: Topology, place: str) -> Allowed:
-    """What settings of tools and arguments of evaluators may reach: the inputs."""
+    """Return what settings of tools and arguments of evaluators may reach: the inputs."""
     grants = dict.fromkeys(RESERVED, "settings reach the inputs alone")
     return Allowed(names=frozenset(topology.inputs), grants=grants, place=place, kind="settings")
 
 
 def allowed_in_override(topology: Topology, name: str) -> Allowed:
-    """What an overridden template of the engine may reach.
+    """Return what an overridden template of the engine may reach.
 
     It serves all roles, so each name that any of them may have is allowed, and what the shipped
     template of this name uses.

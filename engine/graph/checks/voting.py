@@ -9,7 +9,7 @@ from orglab.engine.graph.dag import Shape
 from orglab.engine.graph.output_fields import COUNTS, fields_of, is_list, most_items
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.model import ForwardLink, Role, Topology
-from orglab.engine.spec.naming import Blame, choices, meant
+from orglab.engine.spec.naming import ErrorIndex, choices, meant
 
 __all__ = ["each_problems", "nothing_to_count", "vote_problems"]
 
@@ -17,11 +17,11 @@ __all__ = ["each_problems", "nothing_to_count", "vote_problems"]
 # --- votes --------------------------------------------------------------------------------------
 
 
-def vote_problems(shape: Shape, blame: Blame) -> Iterator[Problem]:
-    """Votes on what senders do not write, and votes that are told to vote again."""
+def vote_problems(shape: Shape, errors: ErrorIndex) -> Iterator[Problem]:
+    """Yield votes on what senders do not write, and votes that are reported to vote again."""
     for role in shape.topology.roles.values():
         if role.vote is not None:
-            yield from _vote(shape.topology, role, role.vote, blame)
+            yield from _vote(shape.topology, role, role.vote, errors)
     for index, link in enumerate(shape.topology.links):
         if isinstance(link, ForwardLink):
             continue
@@ -40,14 +40,14 @@ def _votes(topology: Topology, name: str) -> bool:
     return role is not None and role.vote is not None
 
 
-def _vote(topology: Topology, role: Role, field: str, blame: Blame) -> Iterator[Problem]:
+def _vote(topology: Topology, role: Role, field: str, errors: ErrorIndex) -> Iterator[Problem]:
     path: SpecPath = ("roles", role.name, "vote")
     if field == COUNTS:
         wrong = f"`{COUNTS}` is what a vote's output calls the counts"
         yield Problem(path=path, wrong=wrong, hint="give the field of the voters another name")
     for link in topology.forward:
         sender = topology.roles.get(link.source)
-        if link.target != role.name or sender is None or blame.touches("roles", sender.name):
+        if link.target != role.name or sender is None or errors.touches("roles", sender.name):
             continue
         known = fields_of(topology, sender)
         if known is None:
@@ -67,7 +67,7 @@ def _vote(topology: Topology, role: Role, field: str, blame: Blame) -> Iterator[
 
 
 def nothing_to_count(shape: Shape) -> Iterator[Problem]:
-    """Votes that begin the run."""
+    """Yield votes that begin the run."""
     for name, role in shape.topology.roles.items():
         if role.vote is not None and name in shape.start:
             yield Problem(
@@ -80,17 +80,17 @@ def nothing_to_count(shape: Shape) -> Iterator[Problem]:
 # --- item by item -------------------------------------------------------------------------------
 
 
-def each_problems(topology: Topology, blame: Blame) -> Iterator[Problem]:
-    """``each`` on what is no list, or on a list that may be longer than there are copies."""
+def each_problems(topology: Topology, errors: ErrorIndex) -> Iterator[Problem]:
+    """Yield ``each`` on what is no list, or on a list that may be longer than there are copies."""
     for index, link in enumerate(topology.links):
         if not isinstance(link, ForwardLink) or link.each is None:
             continue
         source, target = topology.roles.get(link.source), topology.roles.get(link.target)
         path: SpecPath = ("links", index, "each")
         yield from _not_here(path, link, target)
-        if source is None or target is None or blame.touches("roles", source.name):
+        if source is None or target is None or errors.touches("roles", source.name):
             continue
-        if not blame.touches("roles", target.name):
+        if not errors.touches("roles", target.name):
             yield from _each(topology, path, link.each, source, target)
 
 

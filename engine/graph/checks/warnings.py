@@ -1,4 +1,4 @@
-"""What is no fault of a team, and seldom meant."""
+"""What is no error of a team, and seldom meant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["remarks"]
 
 
 def remarks(team: Team) -> Iterator[Problem]:
-    """Warnings: the team runs, but perhaps not as its author thinks."""
+    """Yield warnings: the team runs, but perhaps not as its author thinks."""
     topology = team.topology
     alone = [role for role in topology.roles.values() if not _sees_others(role.sees)]
     if len(topology.roles) > 1 and not topology.links and len(alone) == len(topology.roles):

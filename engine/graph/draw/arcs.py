@@ -36,7 +36,7 @@ def beside(diagram: Diagram, layout: Layout) -> list[int]:
 
 
 def arcs_of(diagram: Diagram, layout: Layout, indexes: Iterable[int]) -> dict[int, Arc]:
-    """A bow for each of these links, by its index; none crosses another at its ends."""
+    """Return a bow for each of these links, by its index; none crosses another at its ends."""
     edges = {index: diagram.edges[index] for index in indexes}
     heights = _heights(edges, layout)
     found: dict[int, Arc] = {}
@@ -58,7 +58,7 @@ def _span(
 
 
 def _lane(lanes: list[list[tuple[float, float]]], top: float, bottom: float) -> int:
-    """The innermost lane in which nothing is met."""
+    """Return the innermost lane in which nothing is met."""
     for number, lane in enumerate(lanes):
         if all(bottom < low or high < top for low, high in lane):
             lane.append((top, bottom))
@@ -68,7 +68,7 @@ def _lane(lanes: list[list[tuple[float, float]]], top: float, bottom: float) -> 
 
 
 def _heights(edges: dict[int, DiagramEdge], layout: Layout) -> dict[tuple[int, str], float]:
-    """The height at which each end of each bow meets its role."""
+    """Return the height at which each end of each bow meets its role."""
     at: dict[str, list[tuple[int, str]]] = {}
     for index, edge in edges.items():
         at.setdefault(edge.source, []).append((index, edge.target))
@@ -84,7 +84,7 @@ def _heights(edges: dict[int, DiagramEdge], layout: Layout) -> dict[tuple[int, s
 
 
 def _from_top(y: float, layout: Layout) -> Callable[[tuple[int, str]], tuple[bool, float, int]]:
-    """The order of ends from top to bottom.
+    """Return the order of ends from top to bottom.
 
     Those to roles above come first, the nearest at the top; then those to roles below, the
     farthest first. Two links between the same roles lie within each other.

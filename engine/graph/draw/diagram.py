@@ -56,7 +56,7 @@ class DiagramNode:
         return " · ".join([*self._nature(), *words])
 
     def _nature(self) -> list[str]:
-        """What it is where it asks no model itself."""
+        """Return what it is where it asks no model itself."""
         if self.team is not None:
             roles = len(self.team.nodes)
             return [f"team of {roles}" if roles > 1 else "team of one"]
@@ -94,7 +94,7 @@ class Diagram:
 
 
 def diagram_of(team: Team) -> Diagram:
-    """What to draw of ``team``."""
+    """Return what to draw of ``team``."""
     superiors = {link.source for link in team.topology.authority}
     nodes = tuple(
         DiagramNode(

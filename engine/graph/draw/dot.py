@@ -15,13 +15,13 @@ HEAD = """  rankdir=LR
 
 
 def dot_text(diagram: Diagram) -> str:
-    """The graph's source."""
+    """Return the graph's source."""
     lines = [f"digraph {_quoted(diagram.name)} {{", HEAD, *_parts(diagram, "")]
     return "\n".join([*lines, "}"]) + "\n"
 
 
 def _parts(diagram: Diagram, around: str) -> Iterator[str]:
-    """Nodes and edges, then each team within as a cluster; ``around`` stands before all names."""
+    """Yield nodes and edges, then each team within as a cluster; ``around`` stands before all names."""
     for node in diagram.nodes:
         yield f"  {_quoted(around + node.name)} [{_looks(node)}]"
     for edge in diagram.edges:

@@ -18,7 +18,7 @@ _WRITERS = {"mermaid": mermaid_text, "dot": dot_text, "svg": svg_text, "json": g
 
 
 def draw(team: Team, format: DrawingFormat) -> str:  # noqa: A002 - the command line's word
-    """Draws ``team``; no program of the system is needed.
+    """Draw ``team``; no program of the system is needed.
 
     Forward links are solid, authority links dashed with their cap, closing links have a colour of
     their own and their cap.

@@ -80,7 +80,7 @@ class _Pen:
 
 
 def routes_of(diagram: Diagram, layout: Layout) -> Routes:
-    """Finds a way for every link."""
+    """Find a way for every link."""
     above = [i for i, edge in enumerate(diagram.edges) if edge.kind == "authority"]
     lanes_above = [i for i in above if layout.column[diagram.edges[i].source] >= 0]
     bows = beside(diagram, layout)
@@ -129,7 +129,7 @@ def _ports(
     end: Callable[[DiagramEdge], str],
     height: Callable[[int], float],
 ) -> dict[int, float]:
-    """How far from the middle of its role's side each edge is fixed."""
+    """Return how far from the middle of its role's side each edge is fixed."""
     at: dict[str, list[int]] = {}
     for index, edge in edges:
         at.setdefault(end(edge), []).append(index)
@@ -186,7 +186,7 @@ class _Side:
         self.sideways: dict[tuple[int, str], int] = {}
 
     def lanes(self, indices: list[int]) -> list[tuple[int, int]]:
-        """A lane for each edge, short edges inside, none shared by edges that would meet."""
+        """Return a lane for each edge, short edges inside, none shared by edges that would meet."""
         taken: list[list[tuple[float, float]]] = []
         found = []
         for index in sorted(indices, key=lambda i: (self._span(i)[1] - self._span(i)[0], i)):
@@ -221,7 +221,7 @@ class _Side:
         return pen.route()
 
     def raise_reviewers(self) -> None:
-        """Puts reviewers above the last lane."""
+        """Put reviewers above the last lane."""
         lanes = FIRST_LANE + LANE * (self.deepest - 1) if self.deepest else 0.0
         y = self.layout.top - lanes - REVIEWER_ROOM
         for name, box in self.boxes.items():
@@ -243,7 +243,7 @@ class _Side:
         return pen.route()
 
     def _end(self, index: int, name: str, end: str) -> list[Point]:
-        """Points from the lane side to the role: straight, or by the gap left of its column."""
+        """Return points from the lane side to the role: straight, or by the gap left of its column."""
         box = self.boxes[name]
         if name in self.outermost:
             x = box.middle[0] + self.offsets[index, end]
@@ -280,7 +280,7 @@ def _ends(edge: DiagramEdge) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def _outermost(layout: Layout, *, up: bool) -> frozenset[str]:
-    """The first role of each column on one side."""
+    """Return the first role of each column on one side."""
     best: dict[int, str] = {}
     for name, column in layout.column.items():
         if column < 0:

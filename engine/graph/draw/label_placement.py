@@ -29,7 +29,7 @@ class Rectangle(NamedTuple):
     bottom: float
 
     def meets(self, other: Rectangle) -> bool:
-        """Whether the two have a point in common."""
+        """Return whether the two have a point in common."""
         return (
             self.left < other.right
             and other.left < self.right
@@ -38,14 +38,14 @@ class Rectangle(NamedTuple):
         )
 
     def holds(self, point: Point) -> bool:
-        """Whether ``point`` lies inside."""
+        """Return whether ``point`` lies inside."""
         return self.left < point[0] < self.right and self.top < point[1] < self.bottom
 
 
 def label_places(
     diagram: Diagram, ways: dict[int, Route], boxes: dict[str, Box]
 ) -> dict[int, Rectangle]:
-    """A place for the label of each link that has one, by the link's index.
+    """Return a place for the label of each link that has one, by the link's index.
 
     Where no place is clear of everything, one that is clear of roles and labels; else the middle.
     """
@@ -89,7 +89,7 @@ def _around(label: str, middle: Point) -> Rectangle:
 
 
 def _along(points: Sequence[Point], share: float) -> Point:
-    """The point at ``share`` of the way's length."""
+    """Return the point at ``share`` of the way's length."""
     left = share * sum(dist(one, other) for one, other in pairwise(points))
     for one, other in pairwise(points):
         length = dist(one, other)
@@ -100,7 +100,7 @@ def _along(points: Sequence[Point], share: float) -> Point:
 
 
 def _trace(points: Sequence[Point]) -> Iterator[Point]:
-    """Points along the way, none farther from the next than a step."""
+    """Yield points along the way, none farther from the next than a step."""
     for one, other in pairwise(points):
         steps = ceil(dist(one, other) / STEP)
         yield from (_between(one, other, step / steps) for step in range(steps))

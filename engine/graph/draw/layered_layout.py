@@ -93,7 +93,7 @@ def text_width(text: str, size: float = 13.0) -> float:
 
 
 def layout_of(diagram: Diagram) -> Layout:
-    """Finds a place for every role."""
+    """Find a place for every role."""
     rank = _ranks(diagram)
     columns, tracks = _cells(diagram, rank)
     _order(columns)
@@ -123,7 +123,7 @@ def layout_of(diagram: Diagram) -> Layout:
 
 
 def _ranks(diagram: Diagram) -> dict[str, int]:
-    """The column of each role but reviewers: its longest way from a start."""
+    """Return the column of each role but reviewers: its longest way from a start."""
     rank = {node.name: 0 for node in diagram.nodes if not node.reviewer}
     arcs = list(dict.fromkeys(_arcs(diagram)))
     after: dict[str, list[str]] = {name: [] for name in rank}
@@ -175,7 +175,7 @@ def _cells(
 
 
 def _order(columns: list[list[_Cell]]) -> None:
-    """Sorts each column by the mean place of its neighbours, from both sides in turn."""
+    """Sort each column by the mean place of its neighbours, from both sides in turn."""
     for column in columns:
         _number(column)
     for sweep in range(SWEEPS):
@@ -247,7 +247,7 @@ def _width(node: DiagramNode) -> float:
 
 
 def _gaps(diagram: Diagram, rank: dict[str, int], columns: int) -> list[float]:
-    """The room after each column: enough for the labels of the links that leave it."""
+    """Return the room after each column: enough for the labels of the links that leave it."""
     gaps = [COLUMN_GAP] * columns
     for edge in diagram.edges:
         if edge.kind == "forward":

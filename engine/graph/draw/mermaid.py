@@ -18,7 +18,7 @@ HEAD = """flowchart LR
 
 
 def mermaid_text(diagram: Diagram, changed: frozenset[str] = frozenset()) -> str:
-    """The flowchart's source.
+    """Return the flowchart's source.
 
     Nodes are called ``n0``, ``n1``, … in declared order, so that no role's name can be a word of
     the language.
@@ -45,7 +45,7 @@ def _ids(diagram: Diagram, prefix: str) -> dict[str, str]:
 
 
 def _parts(diagram: Diagram, ids: dict[str, str]) -> Iterator[str]:
-    """Nodes, edges, and then each team within in a frame of its own."""
+    """Yield nodes, edges, and then each team within in a frame of its own."""
     for node in diagram.nodes:
         yield f"  {ids[node.name]}{_shape(node)}"
     for edge in diagram.edges:
@@ -88,5 +88,5 @@ def _edge(edge: DiagramEdge, ids: dict[str, str]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Characters that could mean something to Mermaid or HTML as numbers."""
+    """Return characters that could mean something to Mermaid or HTML as numbers."""
     return "".join(sign if sign.isalnum() or sign in PLAIN else f"#{ord(sign)};" for sign in text)

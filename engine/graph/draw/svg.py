@@ -32,7 +32,7 @@ STYLE = """text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",san
 
 
 def svg_text(diagram: Diagram) -> str:
-    """The picture's source: the team, and below it each team within."""
+    """Return the picture's source: the team, and below it each team within."""
     drawing, frame = _drawing(diagram)
     found = _kinds(diagram)
     kinds = [kind for kind in COLOURS if kind in found]
@@ -54,7 +54,7 @@ def svg_text(diagram: Diagram) -> str:
 
 
 def _drawing(diagram: Diagram) -> tuple[list[str], Rectangle]:
-    """The parts of a team's drawing, and the room they take."""
+    """Return the parts of a team's drawing, and the room they take."""
     layout = layout_of(diagram)
     ways, boxes = routes_of(diagram, layout)
     labels = label_places(diagram, ways, boxes)
@@ -72,7 +72,7 @@ def _drawing(diagram: Diagram) -> tuple[list[str], Rectangle]:
 
 
 def _panel(node: DiagramNode, team: Diagram, above: Rectangle) -> tuple[list[str], Rectangle]:
-    """A team within, drawn below what stands there already; and the room of both."""
+    """Return a sub-team, drawn below what stands there already; and the room of both."""
     drawing, frame = _drawing(team)
     left, top = above.left, above.bottom + PANEL_GAP
     caption = f"inside {node.name}"
@@ -92,7 +92,7 @@ def _panel(node: DiagramNode, team: Diagram, above: Rectangle) -> tuple[list[str
 
 
 def _kinds(diagram: Diagram) -> set[EdgeKind]:
-    """The kinds of links in a team and the teams within it."""
+    """Return the kinds of links in a team and the sub-teams it."""
     within = [_kinds(node.team) for node in diagram.nodes if node.team is not None]
     return {edge.kind for edge in diagram.edges}.union(*within)
 
@@ -105,7 +105,7 @@ def _opening(left: float, top: float, width: float, height: float) -> str:
 
 
 def _paper(left: float, top: float, width: float, height: float) -> str:
-    """A light ground, so that the picture can be read on dark pages too."""
+    """Return a light ground, so that the picture can be read on dark pages too."""
     size = f'width="{width:.1f}" height="{height:.1f}"'
     return f'<rect x="{left:.1f}" y="{top:.1f}" {size} fill="#ffffff"/>'
 
@@ -144,7 +144,7 @@ def _rounded(box: Box, shift: float, looks: str) -> str:
 
 
 def _inset(box: Box) -> Box:
-    """The second frame of a role that is a team."""
+    """Return the second frame of a role that is a team."""
     return Box(box.x + 4, box.y + 4, box.width - 8, box.height - 8)
 
 
@@ -219,6 +219,6 @@ def _legend(kinds: Iterable[EdgeKind], x: float, y: float) -> Iterable[str]:
 
 
 def _xml(text: str) -> str:
-    """``text`` for XML: escaped, and without the control characters that XML cannot hold."""
+    """Return ``text`` for XML: escaped, and without the control characters that XML cannot hold."""
     kept = "".join(sign for sign in text if sign >= " " and sign not in "\ufffe\uffff\x7f")
     return escape(kept, {'"': "&quot;"})

@@ -51,7 +51,7 @@ class BoundedContext(Context):
     left: int = STEPS
 
     def derived(self, locals: dict[str, Value] | None = None) -> Context:  # noqa: A002 - Jinja's name
-        """A context within this one, with no more budget than is left here."""
+        """Return a context within this one, with no more budget than is left here."""
         context = super().derived(locals)
         if isinstance(context, BoundedContext):
             context.left = self.left
@@ -59,7 +59,7 @@ class BoundedContext(Context):
 
 
 def charge(context: Context, steps: int) -> None:
-    """Takes ``steps`` off the budget.
+    """Take ``steps`` off the budget.
 
     Raises:
         TemplateCostError: Nothing is left.
@@ -71,7 +71,7 @@ def charge(context: Context, steps: int) -> None:
 
 
 def require(condition: bool) -> None:
-    """Refuses an operation whose result would be too large.
+    """Refuse an operation whose result would be too large.
 
     Raises:
         TemplateCostError: ``condition`` is false.
@@ -81,7 +81,7 @@ def require(condition: bool) -> None:
 
 
 def printed(value: object) -> str:
-    """How a value prints: null as nothing, truth values, lists and maps as JSON, else its text."""
+    """Return how a value prints: null as nothing, truth values, lists and maps as JSON, else its text."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -104,7 +104,7 @@ def _inner(value: object) -> object:
 
 
 def weigh(value: object) -> tuple[int, int]:
-    """Characters and parts of ``value``, counting each part as often as it would print.
+    """Return characters and parts of ``value``, counting each part as often as it would print.
 
     Stops counting shortly after either is too large, so it is quick on lists that hold themselves
     many times over.
@@ -127,7 +127,7 @@ def weigh(value: object) -> tuple[int, int]:
 
 
 def settled(context: Context, value: Value) -> Value:
-    """``value``, once its size is found bearable and taken off the budget."""
+    """Return ``value``, once its size is found bearable and taken off the budget."""
     if isinstance(value, range):
         charge(context, len(value))
     elif isinstance(value, (str, list, tuple, dict, set, frozenset)):
@@ -141,7 +141,7 @@ def settled(context: Context, value: Value) -> Value:
 
 @pass_context
 def rounds(context: Context, items: Value) -> Value:
-    """``items``, with each round of the loop taken off the budget."""
+    """Return ``items``, with each round of the loop taken off the budget."""
     if isinstance(items, Sized):
         charge(context, len(items))
         return items
@@ -164,5 +164,5 @@ async def _async_rounds(context: Context, items: Value) -> AsyncIterator[Value]:
 
 @pass_context
 def finished(context: Context, value: object) -> str:
-    """What a printed expression becomes."""
+    """Return what a printed expression becomes."""
     return value if isinstance(value, str) else printed(settled(context, value))

@@ -1,4 +1,4 @@
-"""Faults of templates in words that tell how to mend them."""
+"""Errors of templates in words that report how to mend them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TemplateIssue(NamedTuple):
     Attributes:
         message: What is wrong.
         line: The line within the text, from 1.
-        cure: How to mend it.
+        hint: How to mend it.
     """
 
     message: str
@@ -34,7 +34,7 @@ class TemplateIssue(NamedTuple):
 def template_issue(
     text: str, error: TemplateSyntaxError, environment: Environment
 ) -> TemplateIssue:
-    """What Jinja stumbled over in ``text``."""
+    """Return what Jinja stumbled over in ``text``."""
     said = (error.message or "no template").rstrip(".")
     if "end of print statement" in said and "end of template" in said:
         return TemplateIssue(
@@ -56,7 +56,7 @@ def template_issue(
 
 
 def _open_block(text: str, said: str, line: int, environment: Environment) -> TemplateIssue:
-    """A block without its end, told where it begins."""
+    """Return a block without its end, reported where it begins."""
     opened = _open(text, environment)
     if not opened:
         return TemplateIssue(said, line)
@@ -67,7 +67,7 @@ def _open_block(text: str, said: str, line: int, environment: Environment) -> Te
 
 
 def _open(text: str, environment: Environment) -> list[tuple[str, int]]:
-    """Blocks that are begun and not ended, with their lines."""
+    """Block that are begun and not ended, with their lines."""
     found: list[tuple[str, int]] = []
     fresh = False
     try:

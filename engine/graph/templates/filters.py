@@ -82,7 +82,7 @@ NAMES = [
 
 
 def bounded_filters(*, asynchronous: bool) -> dict[str, Callable[..., Value]]:
-    """The filters by name.
+    """Return the filters by name.
 
     Args:
         asynchronous: For an environment with ``enable_async``.
@@ -102,7 +102,7 @@ def bounded_tests() -> Value:
 
 
 def _bounded(name: str, function: Callable[..., Value]) -> Callable[..., Value]:
-    """``function`` as a filter that is charged for what it is given and for what it makes."""
+    """Return ``function`` as a filter that is charged for what it is given and for what it makes."""
     passed = _PassArg.from_obj(function)
     check = _CHECKS.get(name)
 
@@ -153,13 +153,13 @@ async def _join_async(
 
 
 def check_power(base: Value, exponent: Value) -> None:
-    """Refuses a power with too many digits."""
+    """Refuse a power with too many digits."""
     if isinstance(base, int) and isinstance(exponent, int):
         require(base.bit_length() * max(exponent, 0) <= MAX_NUMBER_BITS)
 
 
 def check_product(left: Value, right: Value) -> None:
-    """Refuses a text or list repeated into something too large."""
+    """Refuse a text or list repeated into something too large."""
     for one, times in ((left, right), (right, left)):
         if isinstance(one, (str, list, tuple)) and isinstance(times, int):
             characters, parts = weigh(one)
@@ -167,12 +167,12 @@ def check_product(left: Value, right: Value) -> None:
 
 
 def check_format(text: str) -> None:
-    """Refuses ``%`` formats with a width or precision over three digits."""
+    """Refuse ``%`` formats with a width or precision over three digits."""
     require(not re.search(r"%[^a-zA-Z%]*(\*|\d{4})", text))
 
 
 def check_replace(text: str, old: str = "", new: str = "", *_: Value, **__: Value) -> None:
-    """Refuses a replacement whose result would be too large."""
+    """Refuse a replacement whose result would be too large."""
     if isinstance(old, str) and isinstance(new, str):
         text = printed(text)
         require(len(text) + text.count(old) * max(len(new) - len(old), 0) <= MAX_TEXT)

@@ -149,11 +149,11 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     settled = staticmethod(settled)
 
     def make_globals(self, d: MutableMapping[str, Value] | None) -> dict[str, Value]:
-        """One plain map: Jinja's chain of maps is copied, slowly, for each rendering."""
+        """Return one plain map: Jinja's chain of maps is copied, slowly, for each rendering."""
         return {**self.globals, **(d or {})}
 
     def preprocess(self, source: str, name: str | None = None, filename: str | None = None) -> str:
-        """A tag alone on its line leaves no line behind; every line keeps its number."""
+        """Return a tag alone on its line leaves no line behind; every line keeps its number."""
         return _ALONE.sub(_close_up, super().preprocess(source, name, filename))
 
     def _generate(
@@ -169,7 +169,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:
-        """Joins rendered pieces as long as they stay bearable."""
+        """Join rendered pieces as long as they stay bearable."""
         parts: list[str] = []
         total = 0
         for piece in pieces:
@@ -179,7 +179,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return "".join(parts)
 
     def joined(self, context: Context, parts: tuple[object, ...]) -> str:
-        """What ``~`` makes."""
+        """Return what ``~`` makes."""
         texts = [printed(part) for part in parts]
         require(sum(map(len, texts)) <= MAX_TEXT)
         return str(settled(context, "".join(texts)))
@@ -196,7 +196,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return settled(context, self.binop_table[operator](left, right))
 
     def call(__self, __context: Context, __obj: Value, *args: Value, **kwargs: Value) -> Value:  # noqa: N805
-        """Calls what a template calls; each call costs."""
+        """Call what a template calls; each call costs."""
         charge(__context, 1)
         owner = getattr(__obj, "__self__", None)
         if isinstance(owner, (str, list, tuple, dict)):
@@ -232,7 +232,7 @@ _ALONE = re.compile(
 
 
 def _close_up(match: re.Match[str]) -> str:
-    """Moves the line's end inside the tag, where it prints nothing and still counts."""
+    """Move the line's end inside the tag, where it prints nothing and still counts."""
     if match["raw"]:
         return match["raw"]
     return f"{match['tag']}\n{match['end']}"

@@ -60,7 +60,7 @@ class References:
 
 @lru_cache(maxsize=2)
 def environment(asynchronous: bool = False) -> BoundedEnvironment:
-    """The environment of all templates of specs.
+    """Return the environment of all templates of specs.
 
     Args:
         asynchronous: For templates rendered with ``render_async``, in which ``tool.NAME(…)`` may
@@ -70,23 +70,23 @@ def environment(asynchronous: bool = False) -> BoundedEnvironment:
 
 
 def is_template(text: str) -> bool:
-    """Whether ``text`` holds anything for Jinja."""
+    """Return whether ``text`` holds anything for Jinja."""
     return "{{" in text or "{%" in text or "{#" in text
 
 
 @lru_cache(maxsize=8192)
 def compiled(text: str, asynchronous: bool = False) -> Template:
-    """``text`` ready to be rendered; kept, since the same text is rendered many times.
+    """Return ``text`` ready to be rendered; kept, since the same text is rendered many times.
 
     Raises:
-        jinja2.TemplateSyntaxError: The text is no template; ``references`` tells so beforehand.
+        jinja2.TemplateSyntaxError: The text is no template; ``references`` reports so beforehand.
     """
     return environment(asynchronous).from_string(text)
 
 
 @lru_cache(maxsize=8192)
 def references(text: str) -> References:
-    """What ``text`` refers to; ``error`` is set where it is no template. Never raises."""
+    """Return what ``text`` refers to; ``error`` is set where it is no template. Never raises."""
     if not is_template(text):
         return References()
     try:
@@ -119,7 +119,7 @@ class _Walk:
         )
 
     def body(self, body: list[nodes.Node], known: set[str]) -> set[str]:
-        """Visits ``body``; gives the names known after it. ``known`` is left alone."""
+        """Return visits ``body``; gives the names known after it. ``known`` is left alone."""
         known = set(known)
         for node in body:
             self.node(node, known)

@@ -30,7 +30,7 @@ class Located(NamedTuple):
 
 
 def link_id(link: Mapping[str, JSON]) -> str | None:
-    """A link's id: written, else ``FROM>TO``; None where that cannot be told."""
+    """Return a link's id: written, else ``FROM>TO``; None where that cannot be reported."""
     if isinstance(link.get("id"), str):
         return str(link["id"])
     source, target = link.get("from"), link.get("to")
@@ -41,12 +41,12 @@ def link_id(link: Mapping[str, JSON]) -> str | None:
 
 
 def merged(base: Located, over: Located, tell: Tell) -> Located:
-    """``over`` merged over ``base``: maps deeply, lists replaced, links by id, null removes.
+    """Return ``over`` merged over ``base``: maps deeply, lists replaced, links by id, null removes.
 
     Args:
         base: The document that is extended.
         over: The document that extends it.
-        tell: Is told what cannot be merged, and where it stands in the extending file.
+        tell: Is reported what cannot be merged, and where it is in the extending file.
     """
     data = {key: value for key, value in base.data.items() if key not in OWN_FIELDS}
     return _Merge(tell).map(Located(data, base.place), over, ())
@@ -102,7 +102,7 @@ class _Merge:
         return Located([link.data for link in changed], Place(over.place.mark, None, children))
 
     def _by_id(self, links: list[Located], over: Located, path: SpecPath) -> list[Located]:
-        """``links: {oversight: {cap: 0}, "a>b": null}``: changes alone."""
+        """Return ``links: {oversight: {cap: 0}, "a>b": null}``: changes alone."""
         for key, change in over.data.items():
             ids = _ids(links)
             if key not in ids:
@@ -151,7 +151,7 @@ class _Merge:
 
 
 def _inside(path: SpecPath) -> SpecPath:
-    """A path in a team that is written in a role, as one in the team itself."""
+    """Return a path in a team that is written in a role, as one in the team itself."""
     while path[:1] == ("roles",) and path[2:3] == ("team",):
         path = path[3:]
     return path
@@ -167,7 +167,7 @@ def _child(located: Located, key: str | int) -> Place:
 
 
 def _another(base: Located, over: Located, path: SpecPath) -> bool:
-    """``over`` is another thing than ``base``, not a change of it."""
+    """Return ``over`` is another thing than ``base``, not a change of it."""
     path = _inside(path)
     if len(path) == 3 and path[0] == "links" and path[2] == "trigger":
         return not {"checks", "probability"} & base.data.keys() & over.data.keys()

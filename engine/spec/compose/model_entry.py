@@ -22,7 +22,7 @@ __all__ = ["model_of_entry"]
 def model_of_entry(
     entry: Mapping[str, JSON], folder: Path, alias: str = "", *, trust: bool = False
 ) -> Model:
-    """The model of an entry.
+    """Return the model of an entry.
 
     Args:
         entry: As in a spec's ``models``.
@@ -45,7 +45,7 @@ def model_of_entry(
     check.document({"models": {alias: dict(entry)}})
     problems += [each for each in map(_within, check.problems) if each.path not in _paths(problems)]
     if problems:
-        raise ValueError("; ".join(_words(problem) for problem in problems))
+        raise ValueError("; ".join(_message(problem) for problem in problems))
     files = {str(path[2]): file for path, file in check.files.items()}
     if "model" in files:
         files["file"] = files.pop("model")
@@ -54,7 +54,7 @@ def model_of_entry(
 
 
 def _within(problem: Problem) -> Problem:
-    """A problem with its path in the entry."""
+    """Return a problem with its path in the entry."""
     return Problem(
         path=problem.path[2:], wrong=problem.wrong, expected=problem.expected, hint=problem.hint
     )
@@ -64,6 +64,6 @@ def _paths(problems: list[Problem]) -> set[tuple[str | int, ...]]:
     return {problem.path for problem in problems}
 
 
-def _words(problem: Problem) -> str:
+def _message(problem: Problem) -> str:
     said = "; ".join(part for part in (problem.wrong, problem.expected, problem.hint) if part)
     return f"{path_text(problem.path)}: {said}" if problem.path else said

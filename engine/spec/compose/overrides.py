@@ -28,13 +28,13 @@ class _UnknownPath(LookupError):
 def apply_overrides(
     document: Located, overrides: Mapping[str, JSON], tell: Tell, above: str = ""
 ) -> Located:
-    """``document`` with each override put in; null removes.
+    """Return ``document`` with each override put in; null removes.
 
     Args:
         document: The document, extended already. It is left as it is.
         overrides: Values by path, such as ``links.oversight.cap``.
-        tell: Is told of each path that names nothing.
-        above: What stands before each path as it was given: ``roles.lead.team.`` of a team within.
+        tell: Is reported of each path that names nothing.
+        above: What stands before each path as it was given: ``roles.lead.team.`` of a sub-team.
     """
     for text, value in overrides.items():
         mark = Mark(f"--set {above}{text}", 0, 0)
@@ -48,7 +48,7 @@ def apply_overrides(
 
 
 def _place(value: JSON, mark: Mark) -> Place:
-    """Places of a value that was written in no file: all of it is blamed on the override."""
+    """Place of a value that was written in no file: all of it is blamed on the override."""
     if isinstance(value, dict):
         return Place(
             mark, dict.fromkeys(value, mark), {k: _place(v, mark) for k, v in value.items()}
@@ -62,7 +62,7 @@ def _place(value: JSON, mark: Mark) -> Place:
 
 
 def _resolved(data: Mapping[str, JSON], parts: list[str]) -> SpecPath:
-    """The path in the document; a field that is not written yet is left to the schema's check.
+    """Return the path in the document; a field that is not written yet is left to the schema's check.
 
     Raises:
         _UnknownPath: It names no thing of the document, or no field of a document.
@@ -104,7 +104,7 @@ def _link_path(data: Mapping[str, JSON], parts: list[str]) -> SpecPath:
 
 
 def _put(into: Located, path: SpecPath, new: Located) -> Located:
-    """A copy of ``into`` along ``path`` with ``new`` at its end."""
+    """Return a copy of ``into`` along ``path`` with ``new`` at its end."""
     key, rest = path[0], path[1:]
     if isinstance(into.data, list) and not isinstance(key, int):
         raise _UnknownPath("a list has no named parts; set the whole list")

@@ -11,7 +11,7 @@ __all__ = ["patched"]
 
 
 def patched(data: JSON, changes: Mapping[SpecPath, JSON]) -> JSON:
-    """A copy of ``data`` along the paths of ``changes``, the last key of which may be new."""
+    """Return a copy of ``data`` along the paths of ``changes``, the last key of which may be new."""
     if () in changes:
         return changes[()]
     below: dict[str | int, dict[SpecPath, JSON]] = {}

@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
 
 def file_of(value: JSON) -> str | None:
-    """The path of a ``{file: PATH}``, or None for anything else."""
+    """Return the path of a ``{file: PATH}``, or None for anything else."""
     if isinstance(value, dict) and list(value) == ["file"] and isinstance(value["file"], str):
         return value["file"]
     return None
@@ -50,8 +50,8 @@ class Sources:
     Attributes:
         folder: The top document's folder.
         shown_folder: That folder as the user named it, "" for the current one.
-        faults: Faults of reading and merging, located.
-        whole: Every document was read to its end; else most faults of content are false alarms.
+        errors: Errors of reading and merging, located.
+        whole: Every document was read to its end; else most errors of content are false alarms.
         models_known: So was every catalogue.
     """
 
@@ -63,22 +63,22 @@ class Sources:
     _origins: dict[str, Origin] = field(default_factory=dict)
 
     def origin(self, shown: str) -> Origin:
-        """Where the file shown as ``shown`` lies; the top folder for what no file wrote."""
+        """Return where the file shown as ``shown`` lies; the top folder for what no file wrote."""
         return self._origins.get(shown, Origin(self.folder, self.folder))
 
     def shown(self, path: Path) -> str:
-        """A file's name as the user would write it."""
+        """Return a file's name as the user would write it."""
         relative = os.path.relpath(path, self.folder.resolve())
         return os.path.join(self.shown_folder, relative)  # noqa: PTH118 - a name, not a path
 
     def beside(self) -> Sources:
-        """Reads for another document of the same folder, with faults of its own."""
+        """Read for another document of the same folder, with errors of its own."""
         return Sources(
             folder=self.folder, shown_folder=self.shown_folder, _origins=dict(self._origins)
         )
 
     def tell(self, problem: Problem, mark: Mark) -> None:
-        """Keeps a fault whose place is known."""
+        """Keep a error whose place is known."""
         self.issues.append(
             SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
         )
@@ -86,12 +86,12 @@ class Sources:
     # -- documents
 
     def document(self, content: bytes, shown: str, path: Path | None) -> Located | None:
-        """A document with all that it extends; None where it could not be read as a map."""
+        """Return a document with all that it extends; None where it could not be read as a map."""
         self._origins[shown] = Origin(path.parent if path else self.folder, self.folder)
         return self._extended(content, shown, [(path.resolve() if path else None, shown)])
 
     def catalogue(self, path: Path, shown: str) -> Located | None:
-        """A ``models`` catalogue that the user named: it lies anywhere, with its own folder."""
+        """Return a ``models`` catalogue that the user named: it lies anywhere, with its own folder."""
         self._origins[shown] = Origin(path.parent, path.parent, typed=True)
         try:
             found = self._models_of(read_bytes(read_limited(path), shown))
@@ -160,7 +160,7 @@ class Sources:
     # -- catalogues
 
     def with_catalogue(self, document: Located, shown: str) -> Located:
-        """``models: {file: …}`` with what the file holds in its place."""
+        """Return ``models: {file: …}`` with what the file holds in its place."""
         name = file_of(document.data.get("models"))
         if name is None:
             return document
@@ -178,7 +178,7 @@ class Sources:
         return Located({**document.data, "models": models.data}, whole)
 
     def _models_of(self, document: Document) -> Located | None:
-        """The map of models: bare, or under ``models``."""
+        """Return the map of models: bare, or under ``models``."""
         found = self._map(document)
         if found is None:
             return None

@@ -63,7 +63,7 @@ class Around:
     teams: list[int] = field(default_factory=lambda: [0])
 
     def inside(self, path: Path | None, shown: str) -> Around:
-        """What a team of this document knows.
+        """Return what a team of this document knows.
 
         Raises:
             TeamRefused: Teams lie within each other in a circle, too deep, or are too many.
@@ -101,7 +101,7 @@ class Within:
 
 
 def teams_of(document: Located) -> Iterator[tuple[str, Located]]:
-    """Each role's ``team`` that is a path or a map, with its place."""
+    """Yield each role's ``team`` that is a path or a map, with its place."""
     for name, role in maps(document.data.get("roles")):
         if isinstance(role.get(TEAM), str | dict):
             place = document.place
@@ -111,7 +111,7 @@ def teams_of(document: Located) -> Iterator[tuple[str, Located]]:
 
 
 def named_team(name: str, place: Place, sources: Sources, around: Around) -> Within:
-    """The document at the path ``name``.
+    """Return the document at the path ``name``.
 
     Raises:
         TeamRefused: It is not to be read, or cannot be.
@@ -130,7 +130,7 @@ def named_team(name: str, place: Place, sources: Sources, around: Around) -> Wit
 
 
 def written_team(team: Located, role: str, sources: Sources, around: Around) -> Within:
-    """The document that stands in a role.
+    """Return the document that is in a role.
 
     Raises:
         TeamRefused: Teams lie too deep, or are too many.
@@ -147,7 +147,7 @@ def written_team(team: Located, role: str, sources: Sources, around: Around) -> 
 
 
 def team_of(inner: Located, outer: Located, only: str | None) -> tuple[Located, bool]:
-    """A team's document with the models around it, where it has none; and whether it took them.
+    """Return a team's document with the models around it, where it has none; and whether it took them.
 
     Args:
         inner: The team's document.
@@ -169,7 +169,7 @@ def team_of(inner: Located, outer: Located, only: str | None) -> tuple[Located, 
 
 
 def _settled(data: dict[str, JSON], only: str | None) -> JSON:
-    """Roles without a model keep the one that the outer document was written with."""
+    """Return roles without a model keep the one that the outer document was written with."""
     if only is None or only not in data["models"] or len(data["models"]) == 1:
         return data
     lacking = [
@@ -180,7 +180,7 @@ def _settled(data: dict[str, JSON], only: str | None) -> JSON:
 
 
 def masked(document: Located) -> Located:
-    """The document with a text in the place of each team that is written in it."""
+    """Return the document with a text in the place of each team that is written in it."""
     written = [name for name, team in teams_of(document) if isinstance(team.data, dict)]
     changes: dict[SpecPath, JSON] = {("roles", name, TEAM): "." for name in written}
     return Located(patched(document.data, changes), document.place)
@@ -203,7 +203,7 @@ def split_overrides(
 
 
 def role_paths(normal: Mapping[str, JSON]) -> list[str]:
-    """Names of the roles of a normal form; of a team within, ``ROLE/NAME``."""
+    """Return names of the roles of a canonical form; of a sub-team, ``ROLE/NAME``."""
     found: list[str] = []
     for name, role in normal["roles"].items():
         found.append(name)
@@ -213,5 +213,5 @@ def role_paths(normal: Mapping[str, JSON]) -> list[str]:
 
 
 def within(problem: Problem, role: str) -> Problem:
-    """A problem of a role's team as one of the document around it."""
+    """Return a problem of a role's team as one of the document around it."""
     return replace(problem, path=("roles", role, TEAM, *problem.path))

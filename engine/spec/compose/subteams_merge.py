@@ -11,7 +11,7 @@ __all__ = ["with_team"]
 
 
 def with_team(outer: Topology, role: str, inner: Topology) -> Topology:
-    """``outer`` with ``inner`` as the team of ``role``.
+    """Return ``outer`` with ``inner`` as the team of ``role``.
 
     A model of the team is the outer one with the same entry where there is one, else it stands
     among the outer models as ``ROLE/ALIAS``: so each model is known once in a study.
@@ -27,7 +27,7 @@ def with_team(outer: Topology, role: str, inner: Topology) -> Topology:
 
 
 def _same(model: Model, known: Mapping[str, Model]) -> str | None:
-    """The alias of a known model with the same entry; its own comes first."""
+    """Return the alias of a known model with the same entry; its own comes first."""
     first = known.get(model.alias)
     for other in (first, *known.values()):
         if other is not None and replace(model, alias=other.alias) == other:
@@ -36,7 +36,7 @@ def _same(model: Model, known: Mapping[str, Model]) -> str | None:
 
 
 def _renamed(topology: Topology, names: Mapping[str, str]) -> Topology:
-    """A team whose models go by other aliases; those of teams within it too."""
+    """Return a team whose models go by other aliases; those of sub-teams it too."""
     models = {
         names[alias]: replace(model, alias=names[alias]) for alias, model in topology.models.items()
     }

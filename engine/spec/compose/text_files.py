@@ -27,7 +27,7 @@ TEXTS_LIMIT: Final = 32 * 2**20
 def inlined_texts(
     data: Mapping[str, JSON], marks: Marks, sources: Sources
 ) -> tuple[dict[str, JSON], list[Problem]]:
-    """``data`` with each ``{file: …}`` of a text read; a file that cannot be read gives no text."""
+    """Return ``data`` with each ``{file: …}`` of a text read; a file that cannot be read gives no text."""
     problems: list[Problem] = []
     texts: dict[SpecPath, JSON] = {}
     known: dict[tuple[str, str], str] = {}
@@ -36,7 +36,7 @@ def inlined_texts(
         key = (marks.value((*path, "file")).file, name)
         try:
             if key not in known:
-                known[key] = _read(name, key[0], sources)
+                known[key] = _read_text_file(name, key[0], sources)
             texts[path] = known[key]
             total += len(known[key])
             if total > TEXTS_LIMIT:
@@ -52,7 +52,7 @@ def inlined_texts(
     return found, problems
 
 
-def _read(name: str, shown: str, sources: Sources) -> str:
+def _read_text_file(name: str, shown: str, sources: Sources) -> str:
     origin = sources.origin(shown)
     return read_confined_text(confined_file(name, folder=origin.folder, root=origin.root))
 
@@ -65,7 +65,7 @@ def _named_files(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, str]]:
 
 
 def _texts(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, JSON]]:
-    """Every place of a text that may be a file."""
+    """Yield every place of a text that may be a file."""
     for name, role in items(data.get("roles")):
         if isinstance(role, dict):
             for key in ("system", "prompt"):

@@ -44,7 +44,7 @@ _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 def schema_problems(
     schema: Mapping[str, JSON], path: SpecPath, *, also: frozenset[str] = frozenset()
 ) -> list[Problem]:
-    """What is wrong with a schema itself: form, misspelt keywords, references.
+    """Return what is wrong with a schema itself: form, misspelt keywords, references.
 
     Args:
         schema: The schema, a map.
@@ -58,7 +58,7 @@ def schema_problems(
 
 
 def plainly_sound(schema: JSON) -> bool:
-    """A quick look that finds the form of common schemas right; False where it cannot tell.
+    """Return a quick look that finds the form of common schemas right; False where it cannot report.
 
     The metaschema takes milliseconds for each schema, too long for a spec with a thousand.
     """
@@ -85,7 +85,7 @@ def _plain(key: str, value: JSON) -> bool:
 
 
 def _leaves(errors: Iterator[ValidationError]) -> Iterator[ValidationError]:
-    """The metaschema's own ``allOf`` is looked through: its parts hold the faults."""
+    """Yield the metaschema's own ``allOf`` is looked through: its parts hold the faults."""
     for error in errors:
         if error.validator == "allOf":
             yield from _leaves(iter(error.context or ()))
@@ -144,7 +144,7 @@ def _patterns(schema: Mapping[str, JSON], where: SpecPath) -> Iterator[Problem]:
 
 
 def _schemas(node: JSON, path: SpecPath) -> Iterator[tuple[SpecPath, Mapping[str, JSON]]]:
-    """``node`` and every schema in it."""
+    """Yield ``node`` and every schema in it."""
     if not isinstance(node, dict):
         return
     yield path, node
@@ -161,7 +161,7 @@ def _schemas(node: JSON, path: SpecPath) -> Iterator[tuple[SpecPath, Mapping[str
 
 
 def _target(root: Mapping[str, JSON], reference: str) -> JSON:
-    """What ``#/…`` points to; None where it points to nothing or elsewhere."""
+    """Return what ``#/…`` points to; None where it points to nothing or elsewhere."""
     if reference == "#":
         return root
     if not reference.startswith("#/"):
@@ -179,7 +179,7 @@ def _target(root: Mapping[str, JSON], reference: str) -> JSON:
 
 
 def _circles(root: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
-    """References that lead back to themselves at the same value: reading would never end."""
+    """Yield references that lead back to themselves at the same value: reading would never end."""
     for where, part in _schemas(root, path):
         if "$ref" in part and _comes_back(part, root):
             wrong = f"{quoted(str(part['$ref']))} leads back to itself at the same value"
@@ -200,7 +200,7 @@ def _comes_back(start: Mapping[str, JSON], root: Mapping[str, JSON]) -> bool:
 
 
 def _untimed(root: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
-    """What would match patterns without a limit of time: `jsonschema` knows none there."""
+    """Yield what would match patterns without a limit of time: `jsonschema` knows none there."""
     parts = list(_schemas(root, path))
     if any("patternProperties" in part for _, part in parts):
         for where, part in parts:
@@ -213,7 +213,7 @@ def _untimed(root: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
 
 
 def _same_value(node: Mapping[str, JSON], root: Mapping[str, JSON]) -> list[JSON]:
-    """Schemas that ``node`` puts to the very value it is put to itself."""
+    """Return schemas that ``node`` puts to the very value it is put to itself."""
     parts = [part for key in _HERE for part in node.get(key, [])]
     parts += [node.get(key) for key in ("not", "if", "then", "else")]
     if isinstance(reference := node.get("$ref"), str):

@@ -1,4 +1,4 @@
-"""The sound parts of a faulty document, so that the graph can be checked in the same go."""
+"""The sound parts of a invalid document, so that the graph can be checked in the same go."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROUNDS: Final = 6
 
 
 class _Gone:
-    """Stands where something faulty stood, so that indexes stay true until all is swept."""
+    """Stands where something invalid stood, so that indexes stay true until all is swept."""
 
 
 _GONE: Final = _Gone()
@@ -47,9 +47,9 @@ class Sound:
 
 
 def sound_parts(data: Mapping[str, JSON], problems: Iterable[Problem]) -> Sound:
-    """``data`` without what the problems blame, and without what then is not whole.
+    """Return ``data`` without what the problems errors, and without what then is not whole.
 
-    A faulty cap counts as 1, so that no cycle seems uncapped for it.
+    A invalid cap counts as 1, so that no cycle seems uncapped for it.
     """
     marked: JSON = dict(data)
     for problem in problems:
@@ -64,7 +64,7 @@ def sound_parts(data: Mapping[str, JSON], problems: Iterable[Problem]) -> Sound:
 
 
 def _without(node: JSON, path: SpecPath, new: JSON) -> JSON:
-    """``node`` with ``new`` at ``path``; what is not there changes nothing."""
+    """Return ``node`` with ``new`` at ``path``; what is not there changes nothing."""
     if not path or node is _GONE:
         return node
     key, rest = path[0], path[1:]
@@ -78,7 +78,7 @@ def _without(node: JSON, path: SpecPath, new: JSON) -> JSON:
 
 
 def _in_place(path: SpecPath, *, of_link: bool) -> JSON:
-    """What stands in the place of a faulty thing: 1 for a link's cap, else nothing."""
+    """Return what is in the place of a invalid thing: 1 for a link's cap, else nothing."""
     return 1 if of_link and path == ("cap",) else _GONE
 
 
@@ -94,7 +94,7 @@ def _swept(node: JSON) -> JSON:
 
 
 def _kept(key: str, value: JSON) -> JSON:
-    """A field of the document with its faulty parts mended or gone."""
+    """Return a field of the document with its invalid parts mended or gone."""
     if key in _PARTS and isinstance(value, dict):
         parts = {name: _mended(part, _PARTS[key]) for name, part in value.items()}
         return {name: part for name, part in parts.items() if part is not _GONE}
@@ -110,7 +110,7 @@ def _kept(key: str, value: JSON) -> JSON:
 
 
 def _mended(part: JSON, name: str) -> JSON:
-    """A part that fits its definition; gone where it does not come to fit."""
+    """Return a part that fits its definition; gone where it does not come to fit."""
     part = _GONE if part is _GONE else _swept(part)
     for _ in range(_ROUNDS):
         if part is _GONE:
@@ -136,7 +136,7 @@ def _is_there(node: JSON, path: SpecPath) -> bool:
 
 
 def _filled(part: JSON, problem: Problem) -> JSON:
-    """A missing cap counts as 1; whatever else is missing takes the part with it."""
+    """Return a missing cap counts as 1; whatever else is missing takes the part with it."""
     if problem.path == ("cap",) and isinstance(part, dict):
         return {**part, "cap": 1}
     return _GONE

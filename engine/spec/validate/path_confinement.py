@@ -31,7 +31,7 @@ class FileRefused(ValueError):
 
 
 def confined_file(name: str, *, folder: Path, root: Path) -> Path:
-    """The real path of the regular file ``name``, relative to ``folder``, inside ``root``.
+    """Return the real path of the regular file ``name``, relative to ``folder``, inside ``root``.
 
     Links are followed first, so that none leads out. A spec is from a stranger: absolute paths,
     ways out by ``..``, and devices, pipes and sockets are refused.
@@ -60,7 +60,7 @@ def confined_file(name: str, *, folder: Path, root: Path) -> Path:
 
 
 def read_confined_text(path: Path) -> str:
-    """The text of a file, lines ended by line feeds alone, without a byte order mark.
+    """Return the text of a file, lines ended by line feeds alone, without a byte order mark.
 
     Raises:
         FileRefused: It is too large, not UTF-8, or cannot be read.
@@ -79,7 +79,7 @@ def read_confined_text(path: Path) -> str:
 
 
 def read_limited(path: Path, limit: int = DOCUMENT_LIMIT) -> bytes:
-    """The content of a file of at most ``limit`` bytes.
+    """Return the content of a file of at most ``limit`` bytes.
 
     Raises:
         FileRefused: It is larger, or cannot be read.

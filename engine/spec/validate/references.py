@@ -1,6 +1,6 @@
 """Names that point somewhere: roles, models, pools, tools, links, inputs. All dangling ones at once.
 
-The document may have other faults: what has not the right form is left to the schema's check.
+The document may have other errors: what has not the right form is left to the schema's check.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _NO_MODEL: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 
 def items(value: JSON) -> Iterator[tuple[Any, JSON]]:
-    """Keys and values of a map, indexes and items of a list; nothing for anything else."""
+    """Yield keys and values of a map, indexes and items of a list; nothing for anything else."""
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):
@@ -112,12 +112,12 @@ def items(value: JSON) -> Iterator[tuple[Any, JSON]]:
 
 
 def maps(value: JSON) -> Iterator[tuple[Any, Mapping[str, JSON]]]:
-    """Those of ``items`` that are maps."""
+    """Return those of ``items`` that are maps."""
     return ((key, part) for key, part in items(value) if isinstance(part, dict))
 
 
 def _texts(value: JSON, path: SpecPath) -> Iterator[tuple[SpecPath, str]]:
-    """A name, or the names of a list, each with its path."""
+    """Yield a name, or the names of a list, each with its path."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, list):
@@ -129,12 +129,12 @@ def _texts(value: JSON, path: SpecPath) -> Iterator[tuple[SpecPath, str]]:
 def name_problems(
     data: Mapping[str, JSON], *, models_known: bool = True, catalogue: str = ""
 ) -> list[Problem]:
-    """Every name that points nowhere, stands twice, or is taken.
+    """Return every name that points nowhere, stands twice, or is taken.
 
     Args:
         data: The document, extended.
         models_known: False where a catalogue could not be read, so that no alias can be wrong.
-        catalogue: The catalogue that stands in place of the document's models, if one does.
+        catalogue: The catalogue that is in place of the document's models, if one does.
     """
     known = {section: _keys(data, section) for section in _SECTIONS}
     found = [*_roles(data, known, models_known=models_known), *_links(data, known["roles"])]
@@ -149,7 +149,7 @@ def name_problems(
 
 
 def _is_lost(data: Mapping[str, JSON], section: str) -> bool:
-    """The section stands under a misspelt key, which is a fault itself; so no name in it is known."""
+    """Return the section stands under a misspelt key, which is a error itself; so no name in it is known."""
     fields = definition("topology")["properties"]
     return section not in data and any(
         nearest(key, [section]) for key in data if key not in fields and key[:2] != "x-"
@@ -211,7 +211,7 @@ def _unknown_tool(name: str, known: list[str], path: SpecPath) -> Problem:
 
 
 def meaningless(role: Mapping[str, JSON]) -> tuple[str, ...]:
-    """Fields that have no meaning for a role, because no model takes its turns."""
+    """Return fields that have no meaning for a role, because no model takes its turns."""
     return next((fields for kind, (_, fields) in _NO_MODEL.items() if kind in role), ("with",))
 
 
@@ -281,7 +281,7 @@ def _pools(data: Mapping[str, JSON], models: list[str]) -> Iterator[Problem]:
 
 
 def _twins(data: Mapping[str, JSON]) -> Iterator[Problem]:
-    """Links with the same id, equal ones among them."""
+    """Yield links with the same id, equal ones among them."""
     first: dict[str, tuple[int, str]] = {}
     for index, link in maps(data.get("links")):
         own, text = link_id(link), json.dumps(link, sort_keys=True)

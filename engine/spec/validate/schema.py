@@ -17,7 +17,7 @@ KINDS: Final = ("topology", "experiment", "sweep")
 
 
 def schema(kind: str) -> dict[str, JSON]:
-    """The JSON Schema 2020-12 of documents of ``kind``.
+    """Return the JSON Schema 2020-12 of documents of ``kind``.
 
     Raises:
         ValueError: The kind is unknown.
@@ -41,7 +41,7 @@ def _definitions() -> dict[str, JSON]:
 
 
 def definition(name: str) -> dict[str, JSON]:
-    """One definition of the schemas (``role``, ``forward``, ``experiment``, …); do not change it.
+    """Return one definition of the schemas (``role``, ``forward``, ``experiment``, …); do not change it.
 
     Raises:
         KeyError: There is no such definition.

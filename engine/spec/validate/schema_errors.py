@@ -1,4 +1,4 @@
-"""Schema faults in plain words: every fault in one go, and never of a union's wrong branch."""
+"""Schema errors in plain words: every error together, and never of a union's wrong branch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jsonschema.validators import extend
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import did_you_mean, got, nearest, quoted
 from orglab.engine.spec.validate.schema import definition
-from orglab.engine.spec.validate.secrets import CURE
+from orglab.engine.spec.validate.secrets import HINT
 from orglab.engine.spec.yaml.scalar import is_number
 from orglab.providers.base import JSON
 
@@ -41,7 +41,7 @@ _YES_NO: Final[Mapping[str, str]] = {
 
 
 def _pattern(_: object, pattern: str, instance: JSON, __: object) -> Iterator[_Error]:
-    """``pattern`` of our own schemas: anchored ones do not forgive a line break at the end."""
+    """Yield ``pattern`` of our own schemas: anchored ones do not forgive a line break at the end."""
     if isinstance(instance, str) and (
         not re.search(pattern, instance) or (pattern.endswith("$") and instance.endswith("\n"))
     ):
@@ -52,7 +52,7 @@ class _Checks(Protocol):
     """What is used of a validator."""
 
     def iter_errors(self, instance: JSON) -> Iterator[_Error]:
-        """Every error of an instance."""
+        """Return every error of an instance."""
 
 
 _Validator: Final[Callable[[JSON], _Checks]] = extend(  # type: ignore[no-untyped-call]
@@ -62,12 +62,12 @@ _Validator: Final[Callable[[JSON], _Checks]] = extend(  # type: ignore[no-untype
 
 @cache
 def validator(name: str) -> _Checks:
-    """A validator of one definition of the topology schema, references resolved beforehand."""
+    """Return a validator of one definition of the topology schema, references resolved beforehand."""
     return _Validator(_inlined(definition(name)))
 
 
 def _inlined(node: JSON) -> JSON:
-    """``node`` with what it refers to in its place: looking references up takes most of the time."""
+    """Return ``node`` with what it refers to in its place: looking references up takes most of the time."""
     if isinstance(node, list):
         return [_inlined(part) for part in node]
     if not isinstance(node, dict):
@@ -81,12 +81,12 @@ def _inlined(node: JSON) -> JSON:
 
 
 def shape_problems(data: JSON, name: str = "topology", at: SpecPath = ()) -> list[Problem]:
-    """Every fault of ``data`` against the definition ``name``; ``at`` is its path."""
+    """Return every error of ``data`` against the definition ``name``; ``at`` is its path."""
     return tell(validator(name).iter_errors(data), at)
 
 
 def tell(errors: Iterable[_Error], at: SpecPath = ()) -> list[Problem]:
-    """Problems in plain words, one a fault."""
+    """Return problems in plain words, one a fault."""
     found: dict[Problem, None] = {}
     for error in errors:
         found.update(dict.fromkeys(_problems(error, (*at, *error.absolute_path))))
@@ -98,8 +98,8 @@ def _problems(error: _Error, path: SpecPath) -> list[Problem]:
         return _union(error, path)
     if "propertyNames" in error.relative_schema_path:
         return [_bad_key(error, path)]
-    teller = _TELLERS.get(str(error.validator), _otherwise)
-    return teller(error, path)
+    describe = _DESCRIPTIONS.get(str(error.validator), _otherwise)
+    return describe(error, path)
 
 
 # -- unions: the branch that the author meant
@@ -131,7 +131,7 @@ def _branches(error: _Error) -> dict[int, list[_Error]]:
 
 
 def _other_type(branch: Iterable[_Error]) -> bool:
-    """The branch wants another type of value: text, say, where a map was written."""
+    """Return the branch wants another type of value: text, say, where a map was written."""
     return any(_is_other_type(part) for part in branch if not part.relative_path)
 
 
@@ -170,7 +170,7 @@ def _other_kind(branch: Iterable[_Error]) -> bool:
 def _unknown_kind(
     error: _Error, branches: Mapping[int, Sequence[_Error]], path: SpecPath
 ) -> list[Problem]:
-    """A kind that is none; the other faults are those of the kind with the nearest name."""
+    """Return a kind that is none; the other errors are those of the kind with the nearest name."""
     every = [each for branch in branches.values() for each in branch]
     parts = [p for p in every if p.validator == "const" and p.relative_path]
     names = [str(part.validator_value) for part in parts]
@@ -187,7 +187,7 @@ def _unknown_kind(
 
 
 def _missing_kind(branches: Iterable[Sequence[_Error]], path: SpecPath) -> list[Problem] | None:
-    """A missing ``kind`` leaves the branch open, so that nothing else can be told but a near key."""
+    """Return a missing ``kind`` leaves the branch open, so that nothing else can be reported but a near key."""
     every = list(branches)
     if not all("kind" in _missing(branch) for branch in every):
         return None
@@ -215,7 +215,7 @@ def _no_form(error: _Error, branches: Iterable[Sequence[_Error]], path: SpecPath
 def _tell_branch(
     error: _Error, index: int, branch: Iterable[_Error], path: SpecPath
 ) -> list[Problem]:
-    """The faults of the branch that was meant; a key of another form is told as such."""
+    """Return the errors of the branch that was meant; a key of another form is reported as such."""
     found: list[Problem] = []
     for part in branch:
         if part.validator == "type" and not part.relative_path:
@@ -250,12 +250,12 @@ def _wrong_type(error: _Error, path: SpecPath) -> Problem:
         return Problem(
             path=path, wrong=f"got the text '{value}', write {_YES_NO[value.casefold()]}"
         )
-    hint = _cure(value, types, required="Required." in str(error.schema.get("description")))
+    hint = _hint(value, types, required="Required." in str(error.schema.get("description")))
     return Problem(path=path, wrong=f"{wanted}, got {got(value)}", hint=hint)
 
 
 def _types(schema: JSON) -> list[str]:
-    """The types that a schema takes, those of its branches among them."""
+    """Return the types that a schema takes, those of its branches among them."""
     if not isinstance(schema, dict):
         return []
     own = schema.get("type", [])
@@ -265,7 +265,7 @@ def _types(schema: JSON) -> list[str]:
     return found + [name for branch in schema.get("anyOf", []) for name in _types(branch)]
 
 
-def _cure(value: JSON, types: Sequence[str], *, required: bool) -> str:
+def _hint(value: JSON, types: Sequence[str], *, required: bool) -> str:
     if isinstance(value, str) and "array" in types and len(value) < 40 and "\n" not in value:
         return f"write [{value}]"
     if "string" in types and isinstance(value, bool | int | float):
@@ -275,14 +275,14 @@ def _cure(value: JSON, types: Sequence[str], *, required: bool) -> str:
     if value is None:
         return "give it a value" if required else "give it a value, or remove the key"
     if isinstance(value, str) and {"integer", "number"} & set(types):
-        return _number_cure(value)
+        return _number_hint(value)
     if isinstance(value, dict) and "array" in types:
         return "begin each item with `- `"
     return ""
 
 
-def _number_cure(text: str) -> str:
-    """How a number that was read as text is written."""
+def _number_hint(text: str) -> str:
+    """Return how a number that was read as text is written."""
     if re.fullmatch("0[0-9]+", text):
         return f"write it without zeros in front: {int(text)}"
     return f"write it without quotes: {text}" if is_number(text) else ""
@@ -293,7 +293,7 @@ def _type(error: _Error, path: SpecPath) -> list[Problem]:
 
 
 def _required(error: _Error, path: SpecPath) -> list[Problem]:
-    """Missing keys; jsonschema gives one error a key, and ``tell`` takes each once."""
+    """Missing keys; jsonschema gives one error a key, and ``report`` takes each once."""
     properties = error.schema.get("properties", {})
     missing = [key for key in error.validator_value if key not in error.instance]
     near = {nearest(key, missing): key for key in _strange(error.instance, properties)}
@@ -316,7 +316,7 @@ def _described(properties: Mapping[str, JSON], key: str) -> str:
 
 
 _MOST_STRANGE: Final = 200
-"""Unknown keys of one map told one by one: looking for what each may mean takes a millisecond."""
+"""Unknown keys of one map reported one by one: looking for what each may mean takes a millisecond."""
 
 
 def _strange(instance: Mapping[str, JSON], known: Iterable[str]) -> list[str]:
@@ -395,12 +395,12 @@ def _bound(words: str) -> Callable[[_Error, SpecPath], list[Problem]]:
 def _not_matching(error: _Error, path: SpecPath) -> list[Problem]:
     wrong = _wanted(error) or "other text is wanted"
     if path[-1:] == ("api_key_env",):  # what stands there may be the key itself
-        return [Problem(path=path, wrong=wrong, hint=CURE)]
+        return [Problem(path=path, wrong=wrong, hint=HINT)]
     wrong += f", got {got(error.instance)}"
-    return [Problem(path=path, wrong=wrong, hint=_name_cure(error))]
+    return [Problem(path=path, wrong=wrong, hint=_name_hint(error))]
 
 
-def _name_cure(error: _Error) -> str:
+def _name_hint(error: _Error) -> str:
     return str(error.schema.get("description", "")).rstrip(".") if _is_name(error.schema) else ""
 
 
@@ -440,12 +440,12 @@ def _dependent(error: _Error, path: SpecPath) -> list[Problem]:
 
 
 def _otherwise(error: _Error, path: SpecPath) -> list[Problem]:
-    """A keyword that only an author's own JSON Schemas can meet: jsonschema's words, cut."""
+    """Return a keyword that only an author's own JSON Schemas can meet: jsonschema's words, cut."""
     words = " ".join(error.message.split())
     return [Problem(path=path, wrong=words if len(words) < 120 else f"{words[:119]}…")]
 
 
-_TELLERS: Final[Mapping[str, Callable[[_Error, SpecPath], list[Problem]]]] = {
+_DESCRIPTIONS: Final[Mapping[str, Callable[[_Error, SpecPath], list[Problem]]]] = {
     "type": _type,
     "required": _required,
     "additionalProperties": _additional,

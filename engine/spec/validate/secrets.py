@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.providers.base import JSON
 
-__all__ = ["CURE", "secret_problems"]
+__all__ = ["HINT", "secret_problems"]
 
 
 _SECRETS: Final = frozenset(
@@ -38,7 +38,7 @@ _SECRETS: Final = frozenset(
 )
 """Names under which clients take secrets, without capitals and signs; headers may hold one."""
 
-CURE: Final = "put it into an environment variable, and write `api_key_env: NAME`"
+HINT: Final = "put it into an environment variable, and write `api_key_env: NAME`"
 
 
 def secret_problems(model: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
@@ -50,11 +50,11 @@ def secret_problems(model: Mapping[str, JSON], path: SpecPath) -> Iterator[Probl
     url = model.get("base_url")
     if isinstance(url, str) and _holds_password(url):
         wrong = "an address must not hold a user's name or password"
-        yield Problem(path=(*path, "base_url"), wrong=wrong, hint=CURE)
+        yield Problem(path=(*path, "base_url"), wrong=wrong, hint=HINT)
 
 
 def _within(value: JSON, path: SpecPath) -> Iterator[Problem]:
-    """What is sent as it stands may hold one at any depth: ``extra_body`` is a server's own form."""
+    """Yield what is sent as it stands may hold one at any depth: ``extra_body`` is a server's own form."""
     if isinstance(value, dict):
         yield from _named(value, path)
         for name, part in value.items():
@@ -68,7 +68,7 @@ def _named(fields: Mapping[str, JSON], path: SpecPath) -> Iterator[Problem]:
     for name in fields:
         if name.lower().replace("_", "").replace("-", "").removeprefix("x") in _SECRETS:
             wrong = f"a spec holds no secrets, so `{name}` is not allowed"
-            yield Problem(path=(*path, name), wrong=wrong, hint=CURE, at_key=True)
+            yield Problem(path=(*path, name), wrong=wrong, hint=HINT, at_key=True)
 
 
 def _holds_password(url: str) -> bool:

@@ -1,6 +1,6 @@
 """Tools from elsewhere in a spec: refused without trust, else asked once and frozen.
 
-The normal form of such a tool holds, beside what the author wrote, what its source said:
+The canonical form of such a tool holds, beside what the author wrote, what its source said:
 ``served: {what: …, tools: {NAME: {tool, description, parameters, fixed}}}``, where ``fixed`` names the
 arguments that the spec gives in place of the model.
 """
@@ -41,7 +41,7 @@ _STRANGE: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def gives_many(use: JSON) -> bool:
-    """Whether ``use`` names an installed source of several tools."""
+    """Return whether ``use`` names an installed source of several tools."""
     if not isinstance(use, str) or use not in plugin_names("orglab.tools"):
         return False
     try:
@@ -52,7 +52,7 @@ def gives_many(use: JSON) -> bool:
 
 
 def gives(tools: JSON, name: str) -> bool:
-    """Whether ``name`` could be a tool of one of the declared sources: ``files_read`` of ``files``."""
+    """Return whether ``name`` could be a tool of one of the declared sources: ``files_read`` of ``files``."""
     return isinstance(tools, dict) and any(
         isinstance(source, str)
         and name.startswith(f"{source}_")
@@ -63,7 +63,7 @@ def gives(tools: JSON, name: str) -> bool:
 
 
 def trust_problem(use: str, cls: type[ToolSource], path: SpecPath) -> Problem:
-    """The refusal of a source in a spec that the user has not said to trust."""
+    """Return the refusal of a source in a spec that the user has not said to trust."""
     return Problem(
         path=path,
         wrong=f"`{use}` {cls.risk}, which a spec may do only where you trust it",
@@ -72,7 +72,7 @@ def trust_problem(use: str, cls: type[ToolSource], path: SpecPath) -> Problem:
 
 
 def made_source(cls: type[ToolSource], settings: Mapping[str, JSON]) -> ToolSource:
-    """A source with its settings.
+    """Return a source with its settings.
 
     Raises:
         ValueError: They do not go together, in words.
@@ -84,7 +84,7 @@ def made_source(cls: type[ToolSource], settings: Mapping[str, JSON]) -> ToolSour
 def ask_source(
     name: str, cls: type[ToolSource], settings: Mapping[str, JSON], folder: Path
 ) -> dict[str, JSON]:
-    """What the source declared as ``name`` is and gives: the ``served`` of its normal form.
+    """Return what the source declared as ``name`` is and gives: the ``served`` of its canonical form.
 
     Raises:
         ValueError: It cannot be asked, or its tools cannot be named; in words.
@@ -109,7 +109,7 @@ def ask_source(
 
 
 def _called(name: str) -> str:
-    """The name by which models call a tool: letters, digits, ``_`` and ``-``, at most 64."""
+    """Return the name by which models call a tool: letters, digits, ``_`` and ``-``, at most 64."""
     called = _STRANGE.sub("_", name)
     if len(called) > _LONGEST:
         raise ValueError(
@@ -135,7 +135,7 @@ def _properties(tool: ServedTool) -> Mapping[str, JSON]:
 
 
 def without_fixed(parameters: Mapping[str, JSON], fixed: Collection[str]) -> dict[str, JSON]:
-    """Parameters without those that the spec fixes: no model is asked for them."""
+    """Return parameters without those that the spec fixes: no model is asked for them."""
     if not fixed:
         return dict(parameters)
     properties = parameters.get("properties", {})
@@ -149,7 +149,7 @@ def without_fixed(parameters: Mapping[str, JSON], fixed: Collection[str]) -> dic
 def role_problems(
     tools: Sequence[JSON], declared: JSON, served: Mapping[str, Mapping[str, JSON]], path: SpecPath
 ) -> Iterator[Problem]:
-    """Tools of a role that no source gives, where the sources have been asked.
+    """Yield tools of a role that no source gives, where the sources have been asked.
 
     Args:
         tools: The role's ``tools``.
@@ -170,7 +170,7 @@ def role_problems(
 
 
 def name_clashes(declared: JSON, served: Mapping[str, Mapping[str, JSON]]) -> Iterator[Problem]:
-    """Tools of sources that would have the name of something else."""
+    """Yield tools of sources that would have the name of something else."""
     seen = {name: name for name in declared} if isinstance(declared, dict) else {}
     for source, said in served.items():
         for called in said["tools"]:

@@ -1,4 +1,4 @@
-"""Strict YAML: text -> plain data, places, and every fault that can be told.
+"""Strict YAML: text -> plain data, places, and every error that can be reported.
 
 PyYAML parses (in C where it can) and nothing more: values, merge keys, duplicate keys, aliases and
 tags are ours, so that what a spec means does not hang on the installed PyYAML.
@@ -48,8 +48,8 @@ class Document:
         data: Plain data, or None where nothing could be read. Parts brought by aliases are shared:
             never change it in place.
         place: Where each part was written.
-        faults: Every fault of reading.
-        whole: The text was read to its end; without it, faults of content would be false alarms.
+        errors: Every error of reading.
+        whole: The text was read to its end; without it, errors of content would be false alarms.
     """
 
     data: JSON
@@ -59,7 +59,7 @@ class Document:
 
 
 def read_bytes(content: bytes, file: str) -> Document:
-    """Reads UTF-8 bytes, with or without a byte order mark, as one YAML document."""
+    """Read UTF-8 bytes, with or without a byte order mark, as one YAML document."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _refused(file, Mark(file, 1, 1), "the file is UTF-16", "save it as UTF-8")
     try:
@@ -73,7 +73,7 @@ def read_bytes(content: bytes, file: str) -> Document:
 
 
 def read_text(text: str, file: str) -> Document:
-    """Reads ``text`` as one YAML document; ``file`` is its name in faults."""
+    """Read ``text`` as one YAML document; ``file`` is its name in faults."""
     reader = _Reader(file)
     try:
         data, place = reader.document(text.removeprefix("\ufeff"))
@@ -220,14 +220,14 @@ class _Reader:
     def _scalar(self, event: _Event) -> JSON:
         self._count += len(event.value) // _TEXT_UNIT
         if not event.implicit[0]:
-            return self._text(event)
+            return self._plain_scalar(event)
         try:
             return plain_value(event.value)
         except NotJson as error:
             self._tell(self._mark(event), str(error), "a number that JSON can hold")
             return 0
 
-    def _text(self, event: _Event) -> str:
+    def _plain_scalar(self, event: _Event) -> str:
         value: str = event.value
         try:
             value.encode("utf-8")
@@ -280,7 +280,7 @@ class _Reader:
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchor(event.value, Place(self._mark(event)), 1, 0)
         self._check_key(event)
-        return self._text(event)
+        return self._plain_scalar(event)
 
     def _check_key(self, event: _Event) -> None:
         if not event.implicit[0]:
@@ -351,7 +351,7 @@ class _Reader:
 def _bring(
     own: _Map, data: dict[str, JSON], keys: dict[str, Mark], children: dict[str | int, Place]
 ) -> None:
-    """Adds what merge sources bring: the first source wins, an own key wins wherever it stands."""
+    """Add what merge sources bring: the first source wins, an own key wins wherever it stands."""
     for source, place in own.merge:
         for key, value in source.items():
             if key not in own.lines and key not in data:
@@ -361,7 +361,7 @@ def _bring(
 
 
 def _lines(marks: list[Mark]) -> str:
-    """``lines 3 and 8``, or ``line 3`` where that is all."""
+    """Return ``lines 3 and 8``, or ``line 3`` where that is all."""
     lines = list(dict.fromkeys(str(mark.line) for mark in marks))
     return f"line{'s' if len(lines) > 1 else ''} {' and '.join(lines)}"
 

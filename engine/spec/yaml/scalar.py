@@ -36,7 +36,7 @@ class NotJson(ValueError):
 
 
 def plain_value(text: str) -> JSON:
-    """The value of a plain (unquoted) scalar.
+    """Return the value of a plain (unquoted) scalar.
 
     Raises:
         NotJson: It is NaN, infinite or too large for a number.
@@ -51,7 +51,7 @@ def plain_value(text: str) -> JSON:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text, written without quotes, would be a number."""
+    """Return whether a text, written without quotes, would be a number."""
     try:
         value = plain_value(text)
     except NotJson:

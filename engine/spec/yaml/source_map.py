@@ -11,7 +11,7 @@ __all__ = ["Mark", "Marks", "Place"]
 
 
 class Mark(NamedTuple):
-    """A place in a file: line and column from 1; line 0 where there is no line to blame."""
+    """A place in a file: line and column from 1; line 0 where there is no line to errors."""
 
     file: str
     line: int
@@ -40,11 +40,11 @@ class Marks:
     root: Place
 
     def value(self, path: SpecPath) -> Mark:
-        """Where the value at ``path`` begins."""
+        """Return where the value at ``path`` begins."""
         return self._nearest(path)[0].mark
 
     def key(self, path: SpecPath) -> Mark:
-        """Where the key that ``path`` ends with stands; for an item of a list, the item."""
+        """Return where the key that ``path`` ends with stands; for an item of a list, the item."""
         if not path:
             return self.root.mark
         parent, whole = self._nearest(path[:-1])

@@ -1,7 +1,7 @@
-"""What the parser of YAML stumbled over, in words that tell how to mend it.
+"""What the parser of YAML stumbled over, in words that report how to mend it.
 
 PyYAML says what it looked for; what an author did is a tab, an indentation that fits nothing, a
-quote or a bracket left open, a colon too many or one too few. The text around the place tells which.
+quote or a bracket left open, a colon too many or one too few. The text around the place reports which.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _SHOWN = 40
 
 
 class SyntaxIssue(NamedTuple):
-    """A fault of syntax.
+    """A error of syntax.
 
     Attributes:
         line: From 1.
         column: From 1.
         wrong: What is wrong.
-        cure: How to mend it, or "".
+        hint: How to mend it, or "".
     """
 
     line: int
@@ -33,7 +33,7 @@ class SyntaxIssue(NamedTuple):
 
 
 def syntax_issue(text: str, error: yaml.MarkedYAMLError, depth: int) -> SyntaxIssue:
-    """The fault in ``text`` at which the parser stopped.
+    """Return the error in ``text`` at which the parser stopped.
 
     Args:
         text: The document.
@@ -45,17 +45,17 @@ def syntax_issue(text: str, error: yaml.MarkedYAMLError, depth: int) -> SyntaxIs
     words = ", ".join(" ".join(part.split()) for part in (error.problem, error.context) if part)
     lines = text.split("\n")
     shown = lines[line] if line < len(lines) else ""
-    told = _told(lines, line, column, shown, words, error)
-    if told is None:
+    issue = _known_mistake(lines, line, column, shown, words, error)
+    if issue is None:
         hint = f"nest less than {depth} levels" if "nesting depth" in words else ""
-        told = SyntaxIssue(line, column, words, hint)
-    return told._replace(line=told.line + 1, column=told.column + 1)
+        issue = SyntaxIssue(line, column, words, hint)
+    return issue._replace(line=issue.line + 1, column=issue.column + 1)
 
 
-def _told(
+def _known_mistake(
     lines: list[str], line: int, column: int, shown: str, words: str, error: yaml.MarkedYAMLError
 ) -> SyntaxIssue | None:
-    """The fault in plain words, its place from 0; None where it is another."""
+    """Return the error in plain words, its place from 0; None where it is another."""
     if "tab character" in words:
         return _no_beginning(line, max(shown.find("\t"), 0), shown)
     if "cannot start any token" in words:
@@ -174,7 +174,7 @@ def _indentation(lines: list[str], line: int) -> str:
 
 
 def _open_indents(lines: list[str], line: int) -> list[int]:
-    """The indentations of the lines above that are still open, the deepest first."""
+    """Return the indentations of the lines above that are still open, the deepest first."""
     found: list[int] = []
     for text in reversed(lines[:line]):
         if not text.strip() or text.lstrip().startswith("#"):
@@ -188,7 +188,7 @@ def _open_indents(lines: list[str], line: int) -> list[int]:
 
 
 def _above(lines: list[str], line: int) -> int | None:
-    """The last line above that holds something."""
+    """Return the last line above that holds something."""
     full = (at for at in range(line - 1, -1, -1) if lines[at].strip())
     return next((at for at in full if not lines[at].lstrip().startswith("#")), None)
 

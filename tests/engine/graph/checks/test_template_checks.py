@@ -21,7 +21,7 @@ from orglab.engine.spec.model import (
     Topology,
     Trigger,
 )
-from orglab.engine.spec.naming import Blame
+from orglab.engine.spec.naming import ErrorIndex
 
 Build = Callable[..., Topology]
 
@@ -200,7 +200,7 @@ def test_names_that_faulty_parts_may_have_declared_are_not_reported(
 ) -> None:
     """What is there and not granted is told all the same, unless the role itself is faulty."""
     topology = role(build, "{{ zzz }}{{ vars.zzz }}{{ blackboard }}")
-    told = list(template_problems(topology, Blame([path])))
+    told = list(template_problems(topology, ErrorIndex([path])))
     assert [("`blackboard`" in each.wrong) for each in told] == (
         [] if path[:1] == ("roles",) else [True]
     )
@@ -212,21 +212,21 @@ def test_names_that_faulty_parts_may_have_declared_are_not_reported(
 def test_a_fault_elsewhere_hides_no_unknown_name(build: Build, path: tuple[str | int, ...]) -> None:
     """All faults are told in one go; only what may follow from another one waits."""
     topology = role(build, "{{ zzz }}{{ vars.yyy }}")
-    told = [each.wrong for each in template_problems(topology, Blame([path]))]
+    told = [each.wrong for each in template_problems(topology, ErrorIndex([path]))]
     assert ["`zzz`" in told[0], "`vars.yyy`" in told[1], len(told)] == [True, True, 2]
 
 
 def test_a_faulty_input_hides_its_own_name_alone(build: Build) -> None:
     """It is known to be there."""
     topology = role(build, "{{ zzz }}{{ source }}")
-    assert "`zzz`" in only(topology, blame=Blame([("inputs", "source", "optional")])).wrong
+    assert "`zzz`" in only(topology, errors=ErrorIndex([("inputs", "source", "optional")])).wrong
 
 
 def test_what_a_role_left_out_would_have_granted_is_not_reported(build: Build) -> None:
     """`outputs` hangs on roles that may be gone, `tool` on tools."""
     topology = role(build, "{{ outputs.editor }}{{ tool.find() }}")
-    blame = Blame([("roles", "editor", "prompt"), ("tools", "find")])
-    assert not list(template_problems(topology, blame))
+    errors = ErrorIndex([("roles", "editor", "prompt"), ("tools", "find")])
+    assert not list(template_problems(topology, errors))
 
 
 def test_a_faulty_link_hides_no_other_links_templates(tmp_path: Path) -> None:
