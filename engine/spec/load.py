@@ -53,7 +53,7 @@ from orglab.providers.llama.weights_digest import weights_digest
 __all__ = ["Loaded", "load", "load_text"]
 
 
-_MOST_FAULTS: Final = 1_000
+_MOST_SHOWN: Final = 1_000
 """Errors of one document that are reported."""
 
 
@@ -176,9 +176,9 @@ def _unread(shown: str, issues: list[SpecIssue]) -> Loaded:
 
 
 def _add_located(loaded: Loaded, issues: list[SpecIssue]) -> None:
-    if len(issues) > _MOST_FAULTS:
+    if len(issues) > _MOST_SHOWN:
         loaded.problems.append(_too_many(len(issues)))
-    for issue in issues[:_MOST_FAULTS]:
+    for issue in issues[:_MOST_SHOWN]:
         loaded.problems.append(issue.problem)
         loaded._located.setdefault(issue.problem, []).append(issue)  # noqa: SLF001 - own class
 
@@ -229,18 +229,18 @@ class _Loading:
     def _kind(self, data: Mapping[str, JSON]) -> str:
         kind = data.get("kind")
         if isinstance(kind, str) and kind in KINDS and kind != "topology":
-            wrong = f"this is of kind {kind}, and a topology is wanted here"
+            wrong = f"expected a topology, got a document of kind {kind}"
             self.problems.append(Problem(path=("kind",), wrong=wrong))
             return str(kind)
         if "kind" not in data:
             problem = Problem(
-                path=("kind",), wrong="kind is missing", hint="write `kind: topology`"
+                path=("kind",), wrong="`kind` is required", hint="write `kind: topology`"
             )
             self.problems.append(problem)
         elif kind != "topology":
             name = quoted(kind) if isinstance(kind, str) else got(kind)
             hint = did_you_mean(kind, KINDS) if isinstance(kind, str) else "write `kind: topology`"
-            wrong = f"{name} is none of {', '.join(KINDS)}"
+            wrong = f"{name} is not one of {', '.join(KINDS)}"
             self.problems.append(Problem(path=("kind",), wrong=wrong, hint=hint))
         return "topology"
 
@@ -433,13 +433,13 @@ def _with_teams(
 
 def _bounded(problems: list[Problem]) -> list[Problem]:
     """Return the first errors, and how many more there are: nobody mends thousands one by one."""
-    if len(problems) <= _MOST_FAULTS:
+    if len(problems) <= _MOST_SHOWN:
         return problems
-    return [_too_many(len(problems)), *problems[:_MOST_FAULTS]]
+    return [_too_many(len(problems)), *problems[:_MOST_SHOWN]]
 
 
 def _too_many(number: int) -> Problem:
-    return Problem(path=(), wrong=f"{number:,} faults; {_MOST_FAULTS:,} of them are told")
+    return Problem(path=(), wrong=f"{number:,} errors; the first {_MOST_SHOWN:,} are shown")
 
 
 def _is_catalogue(data: Mapping[str, JSON]) -> bool:

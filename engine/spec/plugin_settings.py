@@ -260,7 +260,7 @@ class PluginCheck:
         params = model.get("params")
         for name in params if isinstance(params, dict) and allowed is not None else ():
             if name not in allowed:
-                wrong = f"`{model['provider']}` takes no parameter `{name}`"
+                wrong = f"unknown parameter `{name}` for provider `{model['provider']}`"
                 hint = did_you_mean(name, sorted(allowed))
                 self._tell((*path, "params", name), wrong, hint=hint, at_key=True)
 
@@ -352,7 +352,7 @@ class PluginCheck:
                 self._value(hints.get(name, Any), value, (*path, name))
         for name, one in known.items():
             if name not in settings and _is_required(one):
-                self._tell((*path, name), f"{name} is missing", _wanted(hints.get(name, Any)))
+                self._tell((*path, name), f"`{name}` is required", _wanted(hints.get(name, Any)))
 
     def _value(self, hint: _Hint, value: JSON, path: SpecPath) -> None:
         if _is_path(hint) and isinstance(value, str):
@@ -418,9 +418,9 @@ def _is_choice(hint: _Hint) -> bool:
 def _wanted(hint: _Hint) -> str:
     parts = [part for part in (get_args(hint) if _is_union(hint) else (hint,)) if part is not None]
     if _is_choice(hint):
-        return f"one of {', '.join(map(str, get_args(hint)))} is wanted"
+        return f"expected one of {', '.join(map(str, get_args(hint)))}"
     words = [_word(part) for part in parts if part is not type(None)]
-    return f"{' or '.join(words)} is wanted" if all(words) and words else ""
+    return f"expected {' or '.join(words)}" if all(words) and words else ""
 
 
 def _word(hint: _Hint) -> str:

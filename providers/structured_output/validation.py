@@ -287,7 +287,7 @@ def _resolve(reference: str, schema: JSON) -> None:
     try:
         Registry().with_resource(name, resource).resolver(name).lookup(reference)
     except Unresolvable:
-        raise ValueError(f"$ref {reference!r} leads nowhere inside the schema") from None
+        raise ValueError(f"$ref {reference!r} does not resolve inside the schema") from None
 
 
 def _compile(pattern: str) -> None:

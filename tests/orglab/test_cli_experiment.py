@@ -443,7 +443,7 @@ def test_evaluate(cli: Cli, files: Path, asked: list[Request]) -> None:
     [
         ("- wrds\n", "more.yaml:1:3"),
         ("- words: {role: wirter}\n", "did you mean `writer`?"),
-        ("topology\n", "a list of evaluators is wanted"),
+        ("topology\n", "expected a list of evaluators"),
     ],
 )
 def test_evaluate_with_a_faulty_document(cli: Cli, files: Path, text: str, words: str) -> None:

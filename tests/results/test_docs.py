@@ -21,7 +21,7 @@ def test_events_page_names_every_kind_that_a_transcript_tells() -> None:
 
 
 def test_store_page_names_every_table_and_column(tmp_path: Path) -> None:
-    """No table and no column of the file is missing from its section."""
+    """No table and no column of the `file` is required from its section."""
     page = (DOCS / "store.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^### (\w+)(.*?)(?=^##)", page, re.MULTILINE | re.DOTALL))
     store = Store(tmp_path)

@@ -34,7 +34,7 @@ TEXT = "a" * 60 + "b"
 )
 def test_no_schema_is_fetched(den: Den, schema: JSON) -> None:
     """A reference that leaves the schema is a fault, of a role's output and of an evaluator's."""
-    with pytest.raises(ValueError, match="leads nowhere"):
+    with pytest.raises(ValueError, match="does not resolve"):
         checker_for(schema)
     text = den.text.replace("prompt: P", f"prompt: P, output: {schema}".replace("'", '"'))
     den.write({"t.yaml": text, "replies.jsonl": ""})

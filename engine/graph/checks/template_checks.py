@@ -180,7 +180,7 @@ def _unknown(
     elif unsure is not None:
         yield Problem(
             path=path,
-            wrong=f"the template uses `{name}`, which is no input and nothing else that "
+            wrong=f"the template uses `{name}`; it is not an input and nothing else that "
             f"{allowed.place} has",
             expected=f"one of {choices(sorted(allowed.names), limit=20)}" if allowed.names else "",
             hint=meant(name, allowed.names) or f"declare `{name}` under `inputs`",

@@ -98,7 +98,7 @@ def _not_here(path: SpecPath, link: ForwardLink, target: Role | None) -> Iterato
     if link.cap is not None:
         yield Problem(
             path=path,
-            wrong="a closing link hands out no items one by one",
+            wrong="`each` is not allowed on a closing link",
             hint=f"let it lead to a role before `{link.target}`, whose plain link has `each`",
             at_key=True,
         )

@@ -132,7 +132,7 @@ class Sources:
         above = [known for known, _ in chain]
         if path in above:
             names = [label for _, label in chain[above.index(path) :]] + [self.shown(path)]
-            wrong = f"documents extend each other in a circle: {' > '.join(names)}"
+            wrong = f"documents extend each other in a cycle: {' > '.join(names)}"
             self._refuse(("extends",), wrong, mark)
             return None
         label = self.shown(path)

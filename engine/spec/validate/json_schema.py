@@ -107,7 +107,7 @@ def _keyword_problems(node: JSON, path: SpecPath, root: Mapping[str, JSON]) -> I
             elif key == "$ref" and isinstance(value, str) and _target(root, value) is None:
                 yield _no_target(value, where)
             elif key == "$schema" and value not in (_DRAFT, f"{_DRAFT}#"):
-                yield Problem(path=(*where, key), wrong=f"{_DRAFT} is wanted", hint="remove it")
+                yield Problem(path=(*where, key), wrong=f"expected {_DRAFT}", hint="remove it")
         yield from _patterns(part, where)
 
 
@@ -120,9 +120,11 @@ def _unknown(key: str, where: SpecPath) -> Problem:
 
 def _no_target(reference: str, where: SpecPath) -> Problem:
     local = reference.startswith("#")
-    wrong = f"{quoted(reference)} leads nowhere" if local else f"{quoted(reference)} is not local"
+    wrong = (
+        f"{quoted(reference)} does not resolve" if local else f"{quoted(reference)} is not local"
+    )
     return Problem(
-        path=(*where, "$ref"), wrong=wrong, expected="a reference into this schema is wanted",
+        path=(*where, "$ref"), wrong=wrong, expected="expected a reference into this schema",
         hint="write `#/$defs/NAME`",
     )  # fmt: skip
 
@@ -137,7 +139,7 @@ def _patterns(schema: Mapping[str, JSON], where: SpecPath) -> Iterator[Problem]:
                 refuse_large(pattern)
                 re.compile(pattern)
             except (re.error, OverflowError, RecursionError) as error:
-                wrong = f"{quoted(pattern)} is no regular expression: {error}"
+                wrong = f"{quoted(pattern)} is not a regular expression: {error}"
                 yield Problem(path=path, wrong=wrong)
             except ValueError as error:
                 yield Problem(path=path, wrong=str(error))

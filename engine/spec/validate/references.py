@@ -235,9 +235,9 @@ def _model(
     if isinstance(model, str) and model not in known["models"]:
         yield _unknown_model(model, known, (*at, "model"))
     if "model" not in role and len(known["models"]) != 1 and not _NO_MODEL.keys() & role.keys():
-        wrong = "model is missing, and the document has no models"
+        wrong = "`model` is required, and the document has no models"
         if known["models"]:
-            wrong = f"model is missing, and the document has {len(known['models'])} models"
+            wrong = f"`model` is required, and the document has {len(known['models'])} models"
         hint = f"write `model: {known['models'][0]}`, say" if known["models"] else "add `models`"
         yield Problem(path=(*at, "model"), wrong=wrong, expected=_there(known), hint=hint)
 

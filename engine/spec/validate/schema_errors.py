@@ -158,7 +158,7 @@ def _wrong_word(error: _Error, branches: Iterable[Sequence[_Error]], path: SpecP
         value = part.validator_value
         words += value if part.validator == "enum" else [value] * (part.validator == "const")
     close = nearest(error.instance, words) if isinstance(error.instance, str) else None
-    wanted = _wanted(error) or f"one of {_or(words)} is wanted"
+    wanted = _wanted(error) or f"expected one of {_or(words)}"
     wrong = f"{wanted}, got {got(error.instance)}"
     return Problem(path=path, wrong=wrong, hint=f"did you mean `{close}`?" if close else "")
 
@@ -175,7 +175,7 @@ def _unknown_kind(
     parts = [p for p in every if p.validator == "const" and p.relative_path]
     names = [str(part.validator_value) for part in parts]
     value = parts[0].instance
-    wrong = f"{quoted(value) if isinstance(value, str) else got(value)} is none of {_or(names)}"
+    wrong = f"{quoted(value) if isinstance(value, str) else got(value)} is not one of {_or(names)}"
     close = nearest(value, names) if isinstance(value, str) else None
     hint = f"did you mean `{close}`?" if close else ""
     found = [Problem(path=(*path, *parts[0].relative_path), wrong=wrong, hint=hint)]
@@ -193,7 +193,7 @@ def _missing_kind(branches: Iterable[Sequence[_Error]], path: SpecPath) -> list[
         return None
     known = ("forward", "authority")
     keys = {key for name in known for key in definition(name)["properties"]}
-    wrong = f"kind is missing ({' or '.join(known)})"
+    wrong = f"`kind` is required ({' or '.join(known)})"
     found = [Problem(path=(*path, "kind"), wrong=wrong)]
     return found + [_unknown_key(path, key, keys) for key in _strange(every[0][0].instance, keys)]
 
@@ -209,7 +209,7 @@ def _no_form(error: _Error, branches: Iterable[Sequence[_Error]], path: SpecPath
     for key in error.instance:
         if close := nearest(key, names):
             return _unknown_key(path, key, [close])
-    return Problem(path=path, wrong=f"{' or '.join(names)} is missing", expected=_wanted(error))
+    return Problem(path=path, wrong=f"{' or '.join(names)} is required", expected=_wanted(error))
 
 
 def _tell_branch(
@@ -234,18 +234,18 @@ def _tell_branch(
 def _wanted(error: _Error) -> str:
     title = error.schema.get("title") if isinstance(error.schema, dict) else None
     if title and "meta-schema" in title:
-        return "a JSON Schema (a map) is wanted"
+        return "expected a JSON Schema (a map)"
     if title:
-        return f"{title} is wanted"
+        return f"expected {title}"
     types = error.validator_value if error.validator == "type" else []
     names = [types] if isinstance(types, str) else types
-    return f"{' or '.join(_WANTED[name] for name in names)} is wanted" if names else ""
+    return f"expected {' or '.join(_WANTED[name] for name in names)}" if names else ""
 
 
 def _wrong_type(error: _Error, path: SpecPath) -> Problem:
     value = error.instance
     types = _types(error.schema)
-    wanted = _wanted(error) or f"{' or '.join(_WANTED[t] for t in types)} is wanted"
+    wanted = _wanted(error) or f"expected {' or '.join(_WANTED[t] for t in types)}"
     if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_NO:
         return Problem(
             path=path, wrong=f"got the text '{value}', write {_YES_NO[value.casefold()]}"
@@ -305,14 +305,14 @@ def _required(error: _Error, path: SpecPath) -> list[Problem]:
 
 def _missing_key(path: SpecPath, key: str, properties: Mapping[str, JSON]) -> Problem:
     expected = _described(properties, key)
-    return Problem(path=(*path, key), wrong=f"{key} is missing", expected=expected)
+    return Problem(path=(*path, key), wrong=f"`{key}` is required", expected=expected)
 
 
 def _described(properties: Mapping[str, JSON], key: str) -> str:
     known = properties.get(key, {})
     if "const" in known:
         return f"write `{key}: {known['const']}`"
-    return f"{known['title']} is wanted" if "title" in known else ""
+    return f"expected {known['title']}" if "title" in known else ""
 
 
 _MOST_STRANGE: Final = 200
@@ -331,7 +331,7 @@ def _additional(
     found = []
     strange = _strange(error.instance, properties)
     if len(strange) > _MOST_STRANGE:
-        wrong = f"{len(strange):,} unknown keys; the first {_MOST_STRANGE} are told one by one"
+        wrong = f"{len(strange):,} unknown keys; the first {_MOST_STRANGE} are listed"
         found.append(Problem(path=path, wrong=wrong))
     for key in strange[:_MOST_STRANGE]:
         form = next((form for form in others if key in form.get("properties", {})), None)
@@ -357,11 +357,11 @@ def _unknown_key(
 
 def _bad_key(error: _Error, path: SpecPath) -> Problem:
     key = str(error.instance)
-    wrong = f"{quoted(key)} is no name"
+    wrong = f"{quoted(key)} is not a name"
     return Problem(
         path=(*path, key),
         wrong=wrong,
-        expected=f"{error.schema.get('title', 'a name')} is wanted",
+        expected=f"expected {error.schema.get('title', 'a name')}",
         hint=str(error.schema.get("description", "")).rstrip("."),
         at_key=True,
     )
@@ -373,9 +373,9 @@ def _one_of(error: _Error, path: SpecPath) -> list[Problem]:
     texts = [str(name) for name in ([error.validator_value] if one else error.validator_value)]
     close = nearest(value, texts) if isinstance(value, str) else None
     shown = quoted(value) if isinstance(value, str) else got(value)
-    wrong = f"{shown} is none of {_or(texts)}"
+    wrong = f"{shown} is not one of {_or(texts)}"
     if one:
-        wrong = f"{_wanted(error) or f'{texts[0]} is wanted'}, got {got(value)}"
+        wrong = f"{_wanted(error) or f'expected {texts[0]}'}, got {got(value)}"
     hint = f"did you mean `{close}`?" if close else ""
     return [Problem(path=path, wrong=wrong, hint=hint)]
 
@@ -393,7 +393,7 @@ def _bound(words: str) -> Callable[[_Error, SpecPath], list[Problem]]:
 
 
 def _not_matching(error: _Error, path: SpecPath) -> list[Problem]:
-    wrong = _wanted(error) or "other text is wanted"
+    wrong = _wanted(error) or "expected other text"
     if path[-1:] == ("api_key_env",):  # what stands there may be the key itself
         return [Problem(path=path, wrong=wrong, hint=HINT)]
     wrong += f", got {got(error.instance)}"
@@ -409,7 +409,7 @@ def _is_name(schema: Mapping[str, JSON]) -> bool:
 
 
 def _empty(error: _Error, path: SpecPath) -> list[Problem]:
-    wrong = f"{_wanted(error) or 'something is wanted'}, got {_nothing(error.instance)}"
+    wrong = f"{_wanted(error) or 'expected something'}, got {_nothing(error.instance)}"
     return [Problem(path=path, wrong=wrong, hint="write at least one")]
 
 
@@ -426,7 +426,7 @@ def _too_many(error: _Error, path: SpecPath) -> list[Problem]:
 def _twice(error: _Error, path: SpecPath) -> list[Problem]:
     texts = [json.dumps(item, sort_keys=True) for item in error.instance]
     again = [i for i, text in enumerate(texts) if text in texts[:i]]
-    wrong = "stands twice in the list"
+    wrong = "is listed twice"
     return [Problem(path=(*path, i), wrong=f"{texts[i]} {wrong}", hint="keep one") for i in again]
 
 

@@ -140,7 +140,7 @@ class _Reader:
         self._events = self._parse(text)
         next(self._events)
         if isinstance(next(self._events), events.StreamEndEvent):
-            raise _Stop(Mark(self.file, 1, 1), "the file is empty", "a YAML map is wanted")
+            raise _Stop(Mark(self.file, 1, 1), "the file is empty", "expected a YAML map")
         found = self._node(next(self._events))
         next(self._events)
         after = next(self._events)
@@ -156,7 +156,7 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             issue = syntax_issue(text, error, DEPTH_LIMIT)
             mark = Mark(self.file, issue.line, issue.column)
-            raise _Stop(mark, f"this is no YAML: {issue.wrong}", hint=issue.hint) from None
+            raise _Stop(mark, f"this is not YAML: {issue.wrong}", hint=issue.hint) from None
         except yaml.YAMLError as error:
             raise _Stop(*self._character(text, error)) from None
 
@@ -166,7 +166,7 @@ class _Reader:
     def _character(self, text: str, error: yaml.YAMLError) -> tuple[Mark, str]:
         bad = next((i for i, letter in enumerate(text) if _forbidden(letter)), None)
         if bad is None:
-            return self._start(), f"this is no YAML: {' '.join(str(error).split())}"
+            return self._start(), f"this is not YAML: {' '.join(str(error).split())}"
         line = text.count("\n", 0, bad) + 1
         mark = Mark(self.file, line, bad - text.rfind("\n", 0, bad))
         return mark, f"the control character U+{ord(text[bad]):04X} is not allowed in YAML"

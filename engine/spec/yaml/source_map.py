@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Looks up places by path; a path that leads nowhere gives the nearest place above it."""
+    """Looks up places by path; a path that does not resolve gives the nearest place above it."""
 
     root: Place
 

@@ -302,7 +302,7 @@ def _json_rows(path: Path) -> Iterable[_Row]:
     text = path.read_text(encoding="utf-8-sig")
     values = loads(text)
     if not isinstance(values, list) or not all(isinstance(each, dict) for each in values):
-        raise ValueError("a list of objects is wanted, one a unit")
+        raise ValueError("expected a list of objects, one a unit")
     for number, value in enumerate(values):
         yield _Row(place=f"{path.name}[{number}]", values=value)
 

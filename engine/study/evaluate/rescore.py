@@ -90,7 +90,7 @@ class _Reading:
             SpecError: One is wrong; all errors.
         """
         if not isinstance(self.written, list) or not self.written:
-            wrong = "a list of evaluators is wanted, or a map with `evaluators`"
+            wrong = "expected a list of evaluators, or a map with `evaluators`"
             self.tell([Problem(path=(), wrong=wrong)])
         data: dict[str, JSON] = {"evaluators": self.written, "roles": dict.fromkeys(self.roles)}
         self.tell(

@@ -220,7 +220,7 @@ def _problems(path: str, written: JSON) -> Iterator[Problem]:
 
 
 def _twice(path: str, index: int, what: str) -> Problem:
-    wrong = f"{what} stands twice in the list"
+    wrong = f"{what} is listed twice"
     return Problem(path=("vary", path, index), wrong=wrong, hint="keep one")
 
 

@@ -97,7 +97,7 @@ class _Loading(DocumentLoading):
             return None
         kind = kind_of(file)
         if kind == "sweep":
-            wrong = "a sweep of a sweep: a topology or an experiment is wanted"
+            wrong = "a sweep of a sweep: expected a topology or an experiment"
             self.report(Problem(path=("base",), wrong=wrong))
             return None
         found, issues = self._load_bases(data, kind)

@@ -64,7 +64,7 @@ start: writer
     )
     assert found.team is None
     assert places(found) == [
-        (7, "the template uses `topik`, which is no input and nothing else that writer has"),
+        (7, "the template uses `topik`; it is not an input and nothing else that writer has"),
         (
             9,
             "`idler` never takes a turn: the start does not lead to it, and it is no one's superior",

@@ -187,7 +187,7 @@ def test_a_cap_off_any_cycle_is_refused(build: Build) -> None:
 def test_authority_must_not_go_in_a_circle(build: Build) -> None:
     """The circle is named."""
     problem = only(build("a > b", "b > c", "b => a cap 1", "c => b cap 1", "a => c cap 1"))
-    assert problem.wrong == "authority goes in a circle: a > c > b > a"
+    assert problem.wrong == "authority links form a cycle: a > c > b > a"
     assert problem.path == ("links", 4)
 
 

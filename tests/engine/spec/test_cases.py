@@ -149,10 +149,10 @@ def test_11_unions_never_blame_the_wrong_branch(issues: Callable[..., list[str]]
     )
     texts = [line.split(" ", 1)[1] for line in found]
     assert texts == [
-        'roles.lead.tools: a list of names is wanted, got the text "critic"; write [critic]',
-        "links[0].cap: 0 is below the minimum 1; a whole number is wanted",
+        'roles.lead.tools: expected a list of names, got the text "critic"; write [critic]',
+        "links[0].cap: 0 is below the minimum 1; expected a whole number",
         "links[1].caps: unknown key caps; did you mean `cap`?",
-        'links[2].to: a name or a list of names is wanted, got the number 3; write it in quotes: "3"',
-        'links[3].kind: "sideways" is none of forward, authority',
-        "links[4].kind: kind is missing (forward or authority)",
+        'links[2].to: expected a name or a list of names, got the number 3; write it in quotes: "3"',
+        'links[3].kind: "sideways" is not one of forward, authority',
+        "links[4].kind: `kind` is required (forward or authority)",
     ]

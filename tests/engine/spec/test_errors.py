@@ -45,8 +45,8 @@ def topology(path: Path, overrides: Mapping[str, Any] | None = None) -> Topology
     [
         ("faults: {timeouts: 0.1}", "", "unknown key timeouts; did you mean `timeout`?"),
         ("", "faults: {silence: 0.1}", "unknown key silence; did you mean `silent`?"),
-        ("", "faults: {empty: 2}", "2 is above the maximum 1; a rate between 0 and 1 is wanted"),
-        ("faults: {empty: often}", "", "a rate between 0 and 1 is wanted, got the text"),
+        ("", "faults: {empty: 2}", "2 is above the maximum 1; expected a rate between 0 and 1"),
+        ("faults: {empty: often}", "", "expected a rate between 0 and 1, got the text"),
     ],
 )
 def test_a_wrong_fault_is_reported(tmp_path: Path, model: str, role: str, told: str) -> None:

@@ -36,16 +36,16 @@ def test_a_sound_file_gives_a_topology_and_no_faults(load_spec: Load, tmp_path: 
 def test_other_kinds_are_reported_apart(issues: Lines, kind: str) -> None:
     """The message says so in words."""
     (line,) = issues(f"kind: {kind}\nversion: 1\nbase: x\n", head="")
-    assert line == f"spec.yaml:1:7 kind: this is of kind {kind}, and a topology is wanted here"
+    assert line == f"spec.yaml:1:7 kind: expected a topology, got a document of kind {kind}"
 
 
 @pytest.mark.parametrize(
     ("head", "line"),
     [
-        ("version: 1\n", "spec.yaml:1:1 kind: kind is missing; write `kind: topology`"),
-        ("kind: topolgy\nversion: 1\n", 'spec.yaml:1:7 kind: "topolgy" is none of topology, experiment, sweep; did you mean `topology`?'),
-        ("kind: [topology]\nversion: 1\n", "spec.yaml:1:7 kind: a list is none of topology, experiment, sweep; write `kind: topology`"),
-        ("kind: topology\nversion: 2\n", "spec.yaml:2:10 version: the number 1 is wanted, got the number 2"),
+        ("version: 1\n", "spec.yaml:1:1 kind: `kind` is required; write `kind: topology`"),
+        ("kind: topolgy\nversion: 1\n", 'spec.yaml:1:7 kind: "topolgy" is not one of topology, experiment, sweep; did you mean `topology`?'),
+        ("kind: [topology]\nversion: 1\n", "spec.yaml:1:7 kind: a list is not one of topology, experiment, sweep; write `kind: topology`"),
+        ("kind: topology\nversion: 2\n", "spec.yaml:2:10 version: expected the number 1, got the number 2"),
     ],
 )  # fmt: skip
 def test_a_wrong_head_is_reported(issues: Lines, head: str, line: str) -> None:

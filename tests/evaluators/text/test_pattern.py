@@ -24,8 +24,8 @@ async def test_a_catastrophic_pattern_ends_in_words(
 @pytest.mark.parametrize(
     ("pattern", "match"),
     [
-        ("(", "is no regular expression: missing"),
-        ("(" * 1500, "is no regular expression"),
+        ("(", "is not a regular expression: missing"),
+        ("(" * 1500, "is not a regular expression"),
         ("(a{1000}){1000}", "repeats too much"),
         ("(a{99999999999999}){9}", "repeats too much"),
         ("a" * 2001, "longer than 2000 characters"),

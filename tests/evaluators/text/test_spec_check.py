@@ -131,7 +131,7 @@ async def test_parts_and_patterns_of_ones_own(measure: Any) -> None:
     assert own[""].reason == "colour: amber grey is not in the listing (basalt grey)"
     with pytest.raises(EvaluationError, match="'rma' is not known; did you mean 'ram'"):
         await measure("text", parts=["rma"])
-    with pytest.raises(ValueError, match="is no regular expression"):
+    with pytest.raises(ValueError, match="is not a regular expression"):
         SpecCheck(file=Path("x"), id="B1", patterns={"a": "("})
 
 
@@ -173,7 +173,7 @@ def test_variants(part: str, text: str, names: list[str]) -> None:
         ({"part": {}}, "write the maps"),
         ({"parts": {"a": {}}}, "parts.a: `patterns` is required"),
         ({"parts": {"a": {"patterns": ["(b)"], "key": 1}}}, "parts.a: unknown key"),
-        ({"parts": {"a": {"patterns": ["(b"]}}}, "parts.a: .* is no regular expression"),
+        ({"parts": {"a": {"patterns": ["(b"]}}}, "parts.a: .* is not a regular expression"),
         ({"parts": {"a": {"patterns": ["b"]}}}, "parts.a: 'b' has no group"),
         ({"loose": {"a": "text"}}, "loose.a: a part"),
     ],

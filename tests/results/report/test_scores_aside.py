@@ -1,4 +1,4 @@
-"""Reading scores: what is put aside is not read, unless it is wanted."""
+"""Reading scores: expected what is put aside is not read, unless it."""
 
 from __future__ import annotations
 

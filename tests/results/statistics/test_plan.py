@@ -62,7 +62,7 @@ def test_least_plan() -> None:
         ({"primary": []}, "contrasts and primary"),
         ({"contrasts": ["ab"]}, "'ab' is no pair"),
         ({"contrasts": [["a", "b", "c"]]}, "is no pair"),
-        ({"robust": "signs"}, "analysis.robust: 'signs' is none of wilcoxon"),
+        ({"robust": "signs"}, "analysis.robust: 'signs' is not one of wilcoxon"),
         ({"zeros": "drop"}, "analysis.zeros"),
         ({"leave_one_out": ["role"]}, "analysis.leave_one_out: 'role'"),
         ({"followups": {"outcomes": ["a"], "correct": "bh"}}, "followups.correct: 'bh'"),

@@ -166,7 +166,7 @@ def handing(plan: str, copies: int = 3, more: str = "", field: str = "tasks") ->
         (
             handing(f"{{output: {LIST}}}", more=", cap: 1"),
             (
-                "links[0].each: a closing link hands out no items one by one; let it lead to a role "
+                "links[0].each: `each` is not allowed on a closing link; let it lead to a role "
                 "before `w`, whose plain link has `each`"
             ),
         ),

@@ -186,17 +186,17 @@ def test_circles_are_named(issues: Lines) -> None:
     )  # fmt: skip
     assert (
         line
-        == "b.yaml:3:10 extends: documents extend each other in a circle: a.yaml > b.yaml > a.yaml"
+        == "b.yaml:3:10 extends: documents extend each other in a cycle: a.yaml > b.yaml > a.yaml"
     )
     (line,) = issues("extends: spec.yaml\n", head=HEAD)
-    assert "circle: spec.yaml > spec.yaml" in line
+    assert "cycle: spec.yaml > spec.yaml" in line
 
 
 @pytest.mark.parametrize(
     ("base", "words"),
     [
         (None, "there is no such file"),
-        ("a: [", "this is no YAML"),
+        ("a: [", "this is not YAML"),
         ("- a\n", "a document is a map"),
         ("kind: sweep\nversion: 1\n", "of kind sweep"),
     ],

@@ -66,10 +66,10 @@ def test_null_removes_and_ids_by_default_work(load_spec: Load) -> None:
         ("models.wrker.model", "x", "--set models.wrker.model: there is no `wrker` in `models`; did you mean `worker`?"),
         ("limit.turns", 1, "--set limit.turns: there is no `limit`; did you mean `limits`?"),
         ("kind", "sweep", "--set kind: `kind` cannot be set"),
-        ("roles.writer.sees.0", "task", "--set roles.writer.sees.0 roles.writer.sees: a list of sights is wanted, got a map; begin each item with `- `"),
+        ("roles.writer.sees.0", "task", "--set roles.writer.sees.0 roles.writer.sees: expected a list of sights, got a map; begin each item with `- `"),
         ("limits.trns", 1, "--set limits.trns limits.trns: unknown key trns; did you mean `turns`?"),
-        ("links.oversight.cap", -1, "--set links.oversight.cap links[1].cap: -1 is below the minimum 0; a whole number is wanted"),
-        ("links.oversight.trigger", {"probability": 2}, "--set links.oversight.trigger links[1].trigger.probability: 2 is above the maximum 1; a number between 0 and 1 is wanted"),
+        ("links.oversight.cap", -1, "--set links.oversight.cap links[1].cap: -1 is below the minimum 0; expected a whole number"),
+        ("links.oversight.trigger", {"probability": 2}, "--set links.oversight.trigger links[1].trigger.probability: 2 is above the maximum 1; expected a number between 0 and 1"),
         ("output", "critc", "--set output output: there is no role `critc`; did you mean `critic`?"),
     ],
 )  # fmt: skip

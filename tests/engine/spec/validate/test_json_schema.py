@@ -46,19 +46,19 @@ def test_sound_schemas_have_no_faults() -> None:
 @pytest.mark.parametrize(
     ("schema", "lines"),
     [
-        ({"type": "objct"}, [("type: one of array, boolean, integer, null, number, object, string is wanted, "
+        ({"type": "objct"}, [("type: expected one of array, boolean, integer, null, number, object, string, "
                              'got the text "objct"; did you mean `object`?')]),
-        ({"properties": {"b": "text"}}, ['properties.b: a JSON Schema (a map) is wanted, got the text "text"']),
-        ({"required": "a"}, ['required: a list is wanted, got the text "a"; write [a]']),
+        ({"properties": {"b": "text"}}, ['properties.b: expected a JSON Schema (a map), got the text "text"']),
+        ({"required": "a"}, ['required: expected a list, got the text "a"; write [a]']),
         ({"requried": ["a"]}, ["requried: unknown keyword requried of JSON Schema; did you mean `required`?"]),
         ({"items": {"mininum": 1}}, ["items.mininum: unknown keyword mininum of JSON Schema; did you mean `minimum`?"]),
-        ({"pattern": "("}, ['pattern: "(" is no regular expression: missing ), unterminated subpattern at position 0']),
-        ({"$ref": "http://x/y"}, ['$ref: "http://x/y" is not local; a reference into this schema is wanted; write `#/$defs/NAME`']),
-        ({"$ref": "#/$defs/a"}, ['$ref: "#/$defs/a" leads nowhere; a reference into this schema is wanted; write `#/$defs/NAME`']),
+        ({"pattern": "("}, ['pattern: "(" is not a regular expression: missing ), unterminated subpattern at position 0']),
+        ({"$ref": "http://x/y"}, ['$ref: "http://x/y" is not local; expected a reference into this schema; write `#/$defs/NAME`']),
+        ({"$ref": "#/$defs/a"}, ['$ref: "#/$defs/a" does not resolve; expected a reference into this schema; write `#/$defs/NAME`']),
         ({"$ref": "#"}, ['$ref: "#" leads back to itself at the same value; refer from inside a property']),
         ({"$id": "x"}, ["$id: `$id` is not allowed; references are local: `#/$defs/…`"]),
         ({"$schema": "http://json-schema.org/draft-07/schema#"},
-         ["$schema: https://json-schema.org/draft/2020-12/schema is wanted; remove it"]),
+         ["$schema: expected https://json-schema.org/draft/2020-12/schema; remove it"]),
     ],
 )  # fmt: skip
 def test_faults_of_schemas(schema: dict[str, Any], lines: list[str]) -> None:
@@ -134,7 +134,7 @@ def test_outputs_are_objects_and_inputs_are_schemas(issues: Lines) -> None:
     )
     assert [line.split(" ", 1)[1] for line in found] == [
         (
-            "inputs.a.type: one of array, boolean, integer, null, number, object, string is wanted, "
+            "inputs.a.type: expected one of array, boolean, integer, null, number, object, string, "
             'got the text "strin"; did you mean `string`?'
         ),
         "inputs.b.type: file is no type of JSON Schema; write `type: string` and `format: file`",
@@ -143,7 +143,7 @@ def test_outputs_are_objects_and_inputs_are_schemas(issues: Lines) -> None:
             "write `type: object` with `properties`"
         ),
         (
-            'roles.critic.output.properties.v.type[1]: "nul" is none of array, boolean, integer, null, '
+            'roles.critic.output.properties.v.type[1]: "nul" is not one of array, boolean, integer, null, '
             "number, object, string; did you mean `null`?"
         ),
     ]

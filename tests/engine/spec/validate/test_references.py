@@ -79,13 +79,13 @@ def test_a_role_needs_a_model_where_there_are_several(issues: Lines) -> None:
     )
     assert texts(issues("roles: {writer: {}}\noutput: writer\n", head=two)) == [
         (
-            "roles.writer.model: model is missing, and the document has 2 models; there are: a, b; "
+            "roles.writer.model: `model` is required, and the document has 2 models; there are: a, b; "
             "write `model: a`, say"
         )
     ]
     none = "kind: topology\nversion: 1\n"
     assert texts(issues("roles: {writer: {}}\noutput: writer\n", head=none)) == [
-        "roles.writer.model: model is missing, and the document has no models; add `models`"
+        "roles.writer.model: `model` is required, and the document has no models; add `models`"
     ]
 
 

@@ -214,8 +214,8 @@ def test_a_stop_keeps_what_was_said(
 
 
 FAULTS = {
-    "nothing": ("{}", "with.yaml:1:1: a list of evaluators is wanted"),
-    "empty": ("[]", "a list of evaluators is wanted"),
+    "nothing": ("{}", "with.yaml:1:1: expected a list of evaluators"),
+    "empty": ("[]", "expected a list of evaluators"),
     "no such": ("- usage\n- wrds\n", "with.yaml:2:3"),
     "argument": ("- words: {rol: writer}\n", "with.yaml:1:11 evaluators[0].words.rol: unknown key"),
     "role": ("- words: {role: wirter}\n", "there is no role `wirter`; did you mean `writer`?"),

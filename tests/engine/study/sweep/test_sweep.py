@@ -240,7 +240,7 @@ analysis: {reference: {links.oversight.cup: 1}}
     assert lines == [
         ":7:3 vary.links.oversigt.cap: there is no `oversigt` in `links`; did you mean `oversight`?",
         ":8:3 vary.roles.*.vars.persnoa: there is no `persnoa` in `roles.*.vars`; did you mean `persona`?",
-        ":9:31 vary.links.oversight.cap[2]: this value stands twice in the list; keep one",
+        ":9:31 vary.links.oversight.cap[2]: this value is listed twice; keep one",
         ":10:46 vary.roles.writer.limits.output_tokens.range: 10 is not below 2; write the least first",
         ":11:3 vary.evaluators: evaluators are the sweep's own, the same for all variants",
         ":12:25 design.random.sed: unknown key sed; did you mean `seed`?",
@@ -259,9 +259,9 @@ vary:
 """)
     lines = [str(issue).removeprefix(str(path)) for issue in check_sweep(path)]
     assert lines == [
-        ":7:28 vary.links.oversight.cap[1]: -2 is below the minimum 0; a whole number is wanted",
-        ':7:50 vary.links.oversight.cap[2].value: a whole number is wanted, got the text "two"',
-        ':8:36 vary.links.oversight.on_cap[1]: "fial" is none of accept, fail; did you mean `fail`?',
+        ":7:28 vary.links.oversight.cap[1]: -2 is below the minimum 0; expected a whole number",
+        ':7:50 vary.links.oversight.cap[2].value: expected a whole number, got the text "two"',
+        ':8:36 vary.links.oversight.on_cap[1]: "fial" is not one of accept, fail; did you mean `fail`?',
     ]
 
 
@@ -300,7 +300,7 @@ def test_paths_and_wildcards_reach_into_a_team_within(write: Write, tmp_path: Pa
     assert caps == [0, 1]
     whole = "vary: {roles.lead.team.links.oversight: [{kind: authority, cap: 0}]}"
     found = [str(issue) for issue in check_sweep(write(f"{head}{whole}\n"))]
-    assert "vary.roles.lead.team.links.oversight[0]: from is missing" in found[0]
+    assert "vary.roles.lead.team.links.oversight[0]: `from` is required" in found[0]
 
 
 def test_a_base_that_is_a_sweep_or_outside_is_refused(write: Write) -> None:
