@@ -451,7 +451,7 @@ def _is_catalogue(data: Mapping[str, JSON]) -> bool:
 
 
 def _schemas(data: Mapping[str, JSON]) -> list[Problem]:
-    """Errors of the JSON Schemas that the author wrote; equal ones are checked once."""
+    """Return errors of the JSON Schemas that the author wrote; equal ones are checked once."""
     found: list[Problem] = []
     known: dict[str, list[Problem]] = {}
     for name, role in maps(data.get("roles")):

@@ -92,7 +92,7 @@ def _unpriced(model: Model) -> list[str]:
 
 
 def price_of(model: Model) -> TokenPrice | DatedPrice | None:
-    """What a model costs: as written, whole, else as published; None where it is unknown.
+    """Return what a model costs: as written, whole, else as published; None where it is unknown.
 
     A model that nobody bills has no price either; ``bills`` reports which is which.
     """
