@@ -306,7 +306,7 @@ class RunRecord:
         events: Every event, in order.
         calls: Every call, in order of position.
         tool_calls: Every tool call, in order of position.
-        asked_again: Calls that were under way when the process died, and were asked again.
+        asked_again: Calls that were under way when the process died, and were retried.
     """
 
     id: str

@@ -66,7 +66,7 @@ class RunRow:
         waiting_seconds: Seconds of waiting, summed over calls.
         seconds: Seconds on the run's critical path, or None.
         simulated: A call was not answered by a language model.
-        asked_again: Calls asked again after a crash.
+        asked_again: Calls retried after a crash.
         retries: How often it was tried again after it had failed.
         diverged: First event that a replay gave otherwise, or None.
         started: When it was first opened (UTC, ISO 8601).

@@ -82,7 +82,7 @@ class CachedCall:
 class ResponseCache:
     """The kept calls, for one study that reads and adds to them.
 
-    The file is opened, and made, when the first call asks for it. The first fault is told and
+    The file is opened, and made, when the first call asks for it. The first error is reported and
     ends its use: a study never stops for it.
     """
 
@@ -95,7 +95,7 @@ class ResponseCache:
             file: The file.
             version: The version of identities; calls of another are not found.
             study: The name of the study that pays.
-            tell: Is told in words what goes wrong with the file.
+            tell: Receives a message about what is wrong with the file.
         """
         self.file = file
         self._version, self._study, self._tell = version, escape_surrogates(study), tell

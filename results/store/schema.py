@@ -8,7 +8,7 @@ FORMAT = 2
 """``PRAGMA user_version``: grows when the tables change their meaning."""
 
 APPLICATION = 0x6F72676C
-"""``PRAGMA application_id``: ``orgl``, so that the file can be told from other SQLite files."""
+"""``PRAGMA application_id``: ``orgl``, so that the file can be distinguished from other SQLite files."""
 
 DDL = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -263,7 +263,9 @@ class McpSession(OpenSource):
             if self._client is not None:
                 return self._client
             if self._begun >= _MOST_SESSIONS:
-                raise ToolError("the server of this tool broke off twice and is not asked again")
+                raise ToolError(
+                    "the server of this tool broke off twice; there is no further retry"
+                )
             self._begun += 1
             self._end = asyncio.Event()
             ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()

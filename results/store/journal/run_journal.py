@@ -25,7 +25,7 @@ class Earlier:
         events: Rows of its events by ``seq``.
         attempts: Highest number of an attempt by position.
         in_flight: Positions of calls that were begun and left no entry.
-        asked_again: How many calls were asked again so far.
+        asked_again: How many calls were retried after a crash so far.
         retries: How often the run was opened again after it had failed.
     """
 
@@ -118,7 +118,7 @@ class RunJournal:
         run_id: The run's id.
         status: How the run stood when it was opened.
         tally: Totals so far.
-        asked_again: Calls that were under way when a process died, and were asked again.
+        asked_again: Calls that were under way when a process died, and were retried.
         diverged: The ``seq`` of the first event that differed from the one an earlier process had
             written at its place; None where none did.
     """
