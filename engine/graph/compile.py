@@ -23,8 +23,8 @@ from orglab.engine.graph.checks.voting import each_problems, nothing_to_count, v
 from orglab.engine.graph.dag import Shape, cycle_text, shape_of
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.engine.spec.messages import ErrorIndex, unknown_role
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Link, Topology
-from orglab.engine.spec.naming import ErrorIndex, unknown_role
 
 __all__ = ["compile_topology"]
 

@@ -1,13 +1,26 @@
-"""Plain words for errors: what was got, what may be meant."""
+"""Wording of spec errors: values received, known names, likely intended names."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["did_you_mean", "got", "listed", "nearest", "quoted"]
+from orglab.engine.spec.errors import Problem, SpecPath
+
+__all__ = [
+    "ErrorIndex",
+    "choices",
+    "did_you_mean",
+    "got",
+    "listed",
+    "meant",
+    "nearest",
+    "quoted",
+    "unknown_role",
+]
 
 _LONGEST = 60
 _MOST_LISTED = 12
@@ -71,3 +84,35 @@ def listed(names: Iterable[str]) -> str:
         return "there are none"
     more = f", … ({len(every)} in all)" if len(every) > _MOST_LISTED else ""
     return f"there are: {', '.join(every[:_MOST_LISTED])}{more}"
+
+
+def choices(known: Iterable[str], limit: int = 8) -> str:
+    """Return ``known`` in words, cut after ``limit`` names: "`a`, `b` or `c`"; "none" if empty."""
+    names = [f"`{name}`" for name in known]
+    if len(names) > limit:
+        return ", ".join(names[:limit]) + f" or one of {len(names) - limit} more"
+    return (
+        ", ".join(names[:-1]) + " or " + names[-1] if len(names) > 1 else "".join(names) or "none"
+    )
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return the hint for a misspelt name: "did you mean `x`?", or "" where no name is near."""
+    near = nearest(name, known)
+    return f"did you mean `{near}`?" if near else ""
+
+
+def unknown_role(path: SpecPath, name: str, roles: Iterable[str]) -> Problem:
+    """Return the problem of a name that no role has."""
+    return Problem(path=path, wrong=f"there is no role `{name}`", hint=did_you_mean(name, roles))
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorIndex:
+    """Places of errors that the loader found; what follows from them is no error of its own."""
+
+    paths: Collection[SpecPath]
+
+    def touches(self, *path: str | int) -> bool:
+        """Return whether an error lies at ``path``, in it, or in what holds it."""
+        return any(one[: len(path)] == path or path[: len(one)] == one for one in self.paths)

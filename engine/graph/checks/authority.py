@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from orglab.engine.graph.dag import Shape, cycle_text, one_cycle_each
 from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.engine.spec.messages import choices, unknown_role
 from orglab.engine.spec.model import OBLIGING, AuthorityLink, EvaluatorUse, Topology
-from orglab.engine.spec.naming import choices, unknown_role
 
 __all__ = [
     "acting",

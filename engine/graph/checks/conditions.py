@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from orglab.engine.graph.output_fields import Field, allows, fields_of, stated
 from orglab.engine.spec.errors import Problem
+from orglab.engine.spec.messages import ErrorIndex, choices, meant
 from orglab.engine.spec.model import ForwardLink, Topology
-from orglab.engine.spec.naming import ErrorIndex, choices, meant
 from orglab.providers.base import JSON
 
 __all__ = ["otherwise_problems", "when_problems"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orglab.engine.spec.errors import Problem
+from orglab.engine.spec.messages import ErrorIndex
 from orglab.engine.spec.model import Model, Role, Topology
-from orglab.engine.spec.naming import ErrorIndex
 from orglab.providers.pricing.genai_prices import DatedPrice, default_price
 from orglab.providers.pricing.pricing import TokenPrice
 from orglab.providers.registry import load_plugin

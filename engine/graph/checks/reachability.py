@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from orglab.engine.graph.dag import Shape
 from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.engine.spec.messages import choices, unknown_role
 from orglab.engine.spec.model import AuthorityLink, ForwardLink
-from orglab.engine.spec.naming import choices, unknown_role
 
 __all__ = ["reach_problems", "reviewers"]
 

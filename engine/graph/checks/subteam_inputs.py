@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.engine.spec.messages import ErrorIndex, choices, meant
 from orglab.engine.spec.model import InputField, Role, Topology
-from orglab.engine.spec.naming import ErrorIndex, choices, meant
 
 __all__ = ["fill_problems"]
 

@@ -15,8 +15,8 @@ from orglab.engine.graph.checks.variables import (
 )
 from orglab.engine.graph.templates.templates import references
 from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.engine.spec.messages import ErrorIndex, choices, meant
 from orglab.engine.spec.model import AuthorityLink, EvaluatorUse, Topology
-from orglab.engine.spec.naming import ErrorIndex, choices, meant
 from orglab.engine.spec.validate.schema import definition
 from orglab.providers.base import JSON
 

@@ -8,8 +8,8 @@ from orglab.engine.graph.checks.authority import acting, may_oblige
 from orglab.engine.graph.dag import Shape
 from orglab.engine.graph.output_fields import COUNTS, fields_of, is_list, most_items
 from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.engine.spec.messages import ErrorIndex, choices, meant
 from orglab.engine.spec.model import ForwardLink, Role, Topology
-from orglab.engine.spec.naming import ErrorIndex, choices, meant
 
 __all__ = ["each_problems", "nothing_to_count", "vote_problems"]
 

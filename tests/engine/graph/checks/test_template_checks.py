@@ -12,6 +12,7 @@ import pytest
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.checks.template_checks import template_problems
 from orglab.engine.spec.errors import Problem
+from orglab.engine.spec.messages import ErrorIndex
 from orglab.engine.spec.model import (
     AuthorityLink,
     EvaluatorUse,
@@ -21,7 +22,6 @@ from orglab.engine.spec.model import (
     Topology,
     Trigger,
 )
-from orglab.engine.spec.naming import ErrorIndex
 
 Build = Callable[..., Topology]
 
