@@ -6,30 +6,24 @@ ordered by tick and declared order, never by which reply came back first.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias
 
-from orglab.engine.graph.team import Team
-from orglab.engine.run.blackboard import BoardEntry, readable
+from orglab.engine.run.blackboard import readable
 from orglab.engine.run.calls.call_key import CallCounter, digest
 from orglab.engine.run.calls.model_call import ModelCalls, SharedResponses
-from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.run.calls.pool_draws import draw_models
-from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.checks import CheckRunner
-from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.errors import RunFailed, RunStopped, TurnFailed
 from orglab.engine.run.limits import LimitReached, NestedLimits, RunLimits, RunUsage
 from orglab.engine.run.outcome import Outcome, Unit
-from orglab.engine.run.prompts.rendering import Prompter
 from orglab.engine.run.replicas import Replica, output_id
 from orglab.engine.run.review import Reviewer
-from orglab.engine.run.routing import Delivery, EventDraft, InboxItem, Routing, RoutingPlan
+from orglab.engine.run.routing import Delivery, EventDraft, InboxItem, Routing
+from orglab.engine.run.run_plan import RunFrame, RunPlan, resolver, toolbox_for
 from orglab.engine.run.state import RunState
 from orglab.engine.run.subrun import (
-    SubrunContext,
     SubrunJournal,
     SubrunNames,
     TeamTurn,
@@ -38,45 +32,16 @@ from orglab.engine.run.subrun import (
     outer_events,
     team_inputs,
 )
-from orglab.engine.run.turn import Turn
-from orglab.engine.run.turn_preparation import TurnPreparation
+from orglab.engine.run.turn import Turn, TurnRefusal, gather_turns
+from orglab.engine.run.turn_preparation import TurnPreparation, count_votes
 from orglab.engine.run.turn_runner import TurnRunner
-from orglab.engine.run.voting import counted
-from orglab.engine.spec.model import AuthorityLink
-from orglab.engine.spec.validate.path_confinement import confined_file
-from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.parse import Reading
 from orglab.results.records import Output
 from orglab.results.store.journal.history import outputs_of, together
 from orglab.results.store.journal.journal import Journal
 
-T = TypeVar("T")
-
 __all__ = ["Outcome", "RunPlan", "Unit", "resolver", "run_team"]
-
-
-class RunPlan:
-    """What all runs of a team share: made once, read by many runs at a time."""
-
-    def __init__(
-        self, team: Team, registry: ModelRegistry, sources: SourcePool | None = None
-    ) -> None:
-        self.team = team
-        self.sources = sources or SourcePool()
-        self.topology = team.topology
-        self.registry = registry
-        self.routing = RoutingPlan(team)
-        self.prompter = Prompter(team.topology)
-        self.reviews = {role: _reviewing(team, role) for role in team.topology.roles}
-        self.teams = {
-            role: RunPlan(inner, registry, self.sources) for role, inner in team.teams.items()
-        }
-
-
-def _reviewing(team: Team, role: str) -> list[AuthorityLink]:
-    links = [link for link in team.topology.authority if role in link.targets]
-    return sorted(links, key=lambda link: link.trigger.kind != "checks")
 
 
 async def run_team(
@@ -89,13 +54,13 @@ async def run_team(
     arm: str = "",
     sharing: SharedResponses | None = None,
 ) -> Outcome:
-    """Runs a team on a unit of work, or goes on with a run that the journal knows.
+    """Run a team on a unit of work, or resume a run that the journal knows.
 
     Args:
         plan: The team and its models.
         unit: The unit.
         seed: The root seed.
-        journal: Where replies are durable; what it holds is not asked again.
+        journal: Where replies are durable; what it holds is not requested again.
         replicate: The replicate, from 0.
         arm: The arm, where arms share no calls; else "".
         sharing: Replies that arms share, or None.
@@ -103,7 +68,7 @@ async def run_team(
     Raises:
         NotTheRecordedCall: The journal belongs to another run than this.
     """
-    frame = _Frame(
+    frame = RunFrame(
         seed=seed,
         replicate=replicate,
         scope=digest(str(seed), unit.id, str(replicate), arm),
@@ -114,71 +79,14 @@ async def run_team(
     return await _Run(plan, unit, journal, frame, RunLimits(plan.topology.limits)).play()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Frame:
-    """What a run is played in: by itself, or in a turn of a role that is a team.
-
-    Attributes:
-        seed: The root seed.
-        replicate: The replicate.
-        scope: What tells its calls from those of other runs.
-        sharing: Replies that arms share, or None.
-        drawn: Whom models are drawn for: the unit, and the copy whose team this is.
-        tossed: Whom coins are tossed for: the same, and which turn of the copy.
-        within: The output that the run is to give in the run around it; "" for a run by itself.
-        context: What reaches the roles that begin it.
-    """
-
-    seed: int
-    replicate: int
-    scope: str
-    sharing: SharedResponses | None
-    drawn: str
-    tossed: str
-    within: str = ""
-    context: SubrunContext | None = None
-
-
-class _Stopped(Exception):
-    """Raised within a run to stop it; the text is the limit.
-
-    Attributes:
-        error: Where the limit is one of the run around it: what that one is to know.
-    """
-
-    def __init__(self, limit: str, error: LimitReached | None = None) -> None:
-        super().__init__(limit)
-        self.error = error
-
-
-class _Failed(Exception):
-    """Raised within a run to fail it; the text is the reason."""
-
-    def __init__(self, reason: str, *, of_account: bool = False) -> None:
-        super().__init__(reason)
-        self.of_account = of_account
-
-
-_Refusal: TypeAlias = TurnFailed | LimitReached
-_Prepared: TypeAlias = Turn | TeamTurn | Reading | _Refusal
+_Prepared: TypeAlias = Turn | TeamTurn | Reading | TurnRefusal
 """A turn to take, or its result where no model is called."""
 _CALLING = (Turn, TeamTurn)
 
 
-def _toolbox(plan: RunPlan, unit: Unit) -> Toolbox:
-    topology = plan.topology
-    return Toolbox(
-        uses=topology.tools,
-        inputs=unit.inputs,
-        resolve=resolver(topology.folder, unit),
-        folder=topology.folder,
-        sources=plan.sources,
-    )
-
-
 class _Run:
     def __init__(
-        self, plan: RunPlan, unit: Unit, journal: Journal, frame: _Frame, limits: RunLimits
+        self, plan: RunPlan, unit: Unit, journal: Journal, frame: RunFrame, limits: RunLimits
     ) -> None:
         self.plan, self.unit, self.journal, self.frame = plan, unit, journal, frame
         self.limits, self.of_account = limits, False
@@ -196,7 +104,7 @@ class _Run:
         self.counter = CallCounter(scope=frame.scope)
         self.names: dict[str, SubrunNames] = {}
         self.error: LimitReached | None = None
-        toolbox = _toolbox(plan, unit)
+        toolbox = toolbox_for(plan, unit)
         self.runner = TurnRunner(
             calls=ModelCalls(
                 journal=journal,
@@ -246,10 +154,10 @@ class _Run:
         try:
             while ready := self.routing.ready():
                 await self._tick(ready)
-        except _Stopped as stop:
+        except RunStopped as stop:
             self.error = stop.error
             return self._end("stopped", str(stop))
-        except _Failed as failure:
+        except RunFailed as failure:
             self.of_account = failure.of_account
             return self._end("failed", str(failure))
         if self._answer() is None:
@@ -271,23 +179,23 @@ class _Run:
         events = self.routing.barrier(deliveries, sent_back, skipped + self.reviewer.skipped)
         self._note(accepted, events)
         if self.routing.stopped is not None:
-            raise _Stopped(f"cap of {self.routing.stopped}")
+            raise RunStopped(f"cap of {self.routing.stopped}")
         if len(allowed) < len(ready):
             raise self._stopped(LimitReached("turns"))
 
-    def _stopped(self, limit: LimitReached) -> _Stopped:
+    def _stopped(self, limit: LimitReached) -> RunStopped:
         error = self.limits.outer_error(limit) if isinstance(self.limits, NestedLimits) else None
-        return _Stopped(limit.which, error)
+        return RunStopped(limit.which, error)
 
     async def _turns(self, allowed: list[Replica]) -> tuple[list[Output], list[str]]:
         """Takes the turns of a tick side by side on the same snapshot, and posts them."""
         taken = [self._begin(copy) for copy in allowed]
-        turns = await _gather(
+        turns = await gather_turns(
             [self._prepare(copy, inbox, number) for number, (copy, inbox) in enumerate(taken)]
         )
         self._rank(turns)
         self._allow(turns)
-        results = await _gather([self._take(turn, len(turns)) for turn in turns])
+        results = await gather_turns([self._take(turn, len(turns)) for turn in turns])
         self.limits.close_tick(_usage_of_turn(turn) for turn in turns)
         self.limits.turns += sum(turn.turns for turn in turns if isinstance(turn, TeamTurn))
         self.counter.close(
@@ -314,11 +222,10 @@ class _Run:
         if role.asks:
             return await self.preparation.prepare(copy, inbox, number)
         if role.vote is not None:
-            return Reading(value=counted(role.vote, self._ballots(inbox)))
+            entry = self.state.blackboard.entry
+            ballots = [entry(item.output, item.link, item.part) for item in inbox]
+            return Reading(value=count_votes(role.vote, ballots))
         return self._team_turn(copy, inbox, f"{self.state.tick}.turn.{number}")
-
-    def _ballots(self, inbox: Sequence[InboxItem]) -> list[BoardEntry]:
-        return [self.state.blackboard.entry(item.output, item.link, item.part) for item in inbox]
 
     def _rank(self, turns: Sequence[_Prepared]) -> None:
         """Ranks turns that begin with an equal call, so that none gets another's reply."""
@@ -342,7 +249,7 @@ class _Run:
         for turn, allowance in zip(paid, self.limits.allowances(first), strict=True):
             turn.allowance = allowance
 
-    async def _take(self, turn: _Prepared, beside: int) -> Reading | _Refusal:
+    async def _take(self, turn: _Prepared, beside: int) -> Reading | TurnRefusal:
         if isinstance(turn, TeamTurn):
             return await self._play_team(turn, beside)
         return await self.runner.take(turn) if isinstance(turn, Turn) else turn
@@ -385,7 +292,7 @@ class _Run:
     def _inner(self, turn: TeamTurn, names: SubrunNames, beside: int) -> _Run:
         """The run of a team, below this one."""
         plan, frame, copy = self.plan.teams[turn.copy.role.name], self.frame, turn.copy.name
-        inner = _Frame(
+        inner = RunFrame(
             seed=frame.seed,
             replicate=frame.replicate,
             scope=digest(frame.scope, self.counter.history, "team", str(turn.rank)),
@@ -407,11 +314,11 @@ class _Run:
         self,
         allowed: list[Replica],
         turns: Sequence[_Prepared],
-        results: Sequence[Reading | _Refusal],
+        results: Sequence[Reading | TurnRefusal],
     ) -> tuple[list[Output], list[str]]:
         outputs: list[Output] = []
         skipped: list[str] = []
-        failure: _Failed | None = None
+        failure: RunFailed | None = None
         limit: LimitReached | None = None
         for copy, turn, result in zip(allowed, turns, results, strict=True):
             if isinstance(turn, Turn):
@@ -426,7 +333,7 @@ class _Run:
                 self._failed_turn(copy, result, skipped)
                 if result.of_account or copy.role.on_error == "fail":
                     words = f"{copy.name}: {result.kind}: {result}"
-                    failure = failure or _Failed(words, of_account=result.of_account)
+                    failure = failure or RunFailed(words, of_account=result.of_account)
         if failure is not None:
             raise failure
         if limit is not None:
@@ -461,9 +368,8 @@ class _Run:
     # --- the barrier ------------------------------------------------------------------------
 
     def _look_at_limits(self) -> None:
-        over = self.limits.over()
-        if over is not None:
-            raise _Stopped(over)
+        if (over := self.limits.over()) is not None:
+            raise RunStopped(over)
 
     async def _reviews(self, outputs: list[Output]) -> list[Output]:
         try:
@@ -472,7 +378,7 @@ class _Run:
             raise self._stopped(limit) from limit
         except TurnFailed as error:
             words = f"review: {error.kind}: {error}"
-            raise _Failed(words, of_account=error.of_account) from error
+            raise RunFailed(words, of_account=error.of_account) from error
         self._look_at_limits()
         return accepted
 
@@ -541,32 +447,5 @@ class _Run:
         )
 
 
-async def _gather(work: Sequence[Coroutine[Any, Any, T]]) -> Sequence[T | _Refusal]:
-    """Await all work; return results, failed turns among them, in order.
-
-    Any other exception is raised once all have ended.
-    """
-    if len(work) == 1:  # spares a task, the commonest case
-        try:
-            return [await work[0]]
-        except (TurnFailed, LimitReached) as error:
-            return [error]
-    results: list[T | _Refusal] = []
-    for result in await asyncio.gather(*work, return_exceptions=True):
-        if isinstance(result, BaseException) and not isinstance(result, (TurnFailed, LimitReached)):
-            raise result
-        results.append(result)
-    return results
-
-
 def _usage_of_turn(turn: _Prepared) -> RunUsage:
     return turn.usage if isinstance(turn, _CALLING) else RunUsage()
-
-
-def resolver(folder: Path, unit: Unit) -> Callable[[str], Path]:
-    """Finds the files of a run: those of the unit, else inside the spec's folder."""
-
-    def resolve(text: str) -> Path:
-        return unit.files.get(text) or confined_file(text, folder=folder, root=folder)
-
-    return resolve

@@ -1,8 +1,10 @@
-"""What makes a turn give no output."""
+"""What ends a turn or a run early."""
 
 from __future__ import annotations
 
-__all__ = ["ACCOUNT_ERRORS", "TurnFailed"]
+from orglab.engine.run.limits import LimitReached
+
+__all__ = ["ACCOUNT_ERRORS", "RunFailed", "RunStopped", "TurnFailed"]
 
 ACCOUNT_ERRORS = frozenset(("authentication", "quota exhausted"))
 """Kinds of faults that every call of an account meets: no role is to blame for them."""
@@ -20,3 +22,23 @@ class TurnFailed(Exception):
         super().__init__(message)
         self.kind = kind
         self.of_account = of_account or kind in ACCOUNT_ERRORS
+
+
+class RunStopped(Exception):
+    """Raised within a run to stop it; the text is the limit.
+
+    Attributes:
+        error: Where the limit is one of the run around it: what that one is to know.
+    """
+
+    def __init__(self, limit: str, error: LimitReached | None = None) -> None:
+        super().__init__(limit)
+        self.error = error
+
+
+class RunFailed(Exception):
+    """Raised within a run to fail it; the text is the reason."""
+
+    def __init__(self, reason: str, *, of_account: bool = False) -> None:
+        super().__init__(reason)
+        self.of_account = of_account

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from orglab.engine.run.calls.model_registry import BoundModel
-from orglab.engine.run.limits import RunUsage
+from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.limits import LimitReached, RunUsage
 from orglab.engine.run.replicas import Replica
 from orglab.providers.base import JSON, Message
 
-__all__ = ["Turn"]
+__all__ = ["Turn", "TurnRefusal", "gather_turns"]
+
+T = TypeVar("T")
+
+TurnRefusal: TypeAlias = TurnFailed | LimitReached
+"""Why a turn gave no reply."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -62,3 +69,21 @@ class Turn:
     def tools_left(self) -> bool:
         """Whether tools may still be called."""
         return bool(self.tools) and self.tool_calls < self.copy.role.limits.tool_calls
+
+
+async def gather_turns(work: Sequence[Coroutine[Any, Any, T]]) -> Sequence[T | TurnRefusal]:
+    """Await all work; return results, failed turns among them, in order.
+
+    Any other exception is raised once all have ended.
+    """
+    if len(work) == 1:  # spares a task, the commonest case
+        try:
+            return [await work[0]]
+        except (TurnFailed, LimitReached) as error:
+            return [error]
+    results: list[T | TurnRefusal] = []
+    for result in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(result, BaseException) and not isinstance(result, (TurnFailed, LimitReached)):
+            raise result
+        results.append(result)
+    return results

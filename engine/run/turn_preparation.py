@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from orglab.engine.graph.output_fields import COUNTS
+from orglab.engine.run.blackboard import BoardEntry
 from orglab.engine.run.calls.model_registry import BoundModel
+from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.limits import RunUsage
 from orglab.engine.run.prompts.rendering import Prompter, ToolGate
 from orglab.engine.run.prompts.template_context import ReviewSight, review_variables, turn_variables
@@ -15,9 +18,10 @@ from orglab.engine.run.state import RunState
 from orglab.engine.run.turn import Turn
 from orglab.engine.run.turn_runner import TurnRunner
 from orglab.providers.base import JSON, Message
+from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.records import ToolEntry
 
-__all__ = ["REASON_CHARACTERS", "TurnPreparation", "verdict_schema"]
+__all__ = ["REASON_CHARACTERS", "TurnPreparation", "count_votes", "verdict_schema"]
 
 
 REASON_CHARACTERS = 2000
@@ -217,3 +221,41 @@ class TurnPreparation:
 
 def _system(text: str) -> list[Message]:
     return [Message(role="system", content=text)] if text else []
+
+
+# --- roles that vote ----------------------------------------------------------------------------
+
+
+def count_votes(field: str, ballots: Sequence[BoardEntry]) -> dict[str, JSON]:
+    """Return the winner and the counts: ``{FIELD: value, counts: [{value, votes}, …]}``.
+
+    Values are equal where their JSON is: 1 and 1.0 are, "yes" and "Yes" are not. Counts stand in
+    the order in which values first came; of equally common ones the first wins.
+
+    Raises:
+        TurnFailed: An input has no such field, or there is none.
+    """
+    counts: dict[str, dict[str, JSON]] = {}
+    for ballot in ballots:
+        if not isinstance(ballot.value, Mapping) or field not in ballot.value:
+            words = f"the output of {ballot.copy} has no field `{field}` to vote on"
+            raise TurnFailed("vote", words)
+        value = ballot.value[field]
+        counts.setdefault(_vote_key(value), {"value": value, "votes": 0})["votes"] += 1
+    if not counts:
+        raise TurnFailed("vote", "there is nothing to count")
+    winner = max(counts.values(), key=lambda count: count["votes"])
+    return {field: winner["value"], COUNTS: list(counts.values())}
+
+
+def _vote_key(value: JSON) -> str:
+    """A text that equal JSON values share: a number's form makes no difference, at any depth."""
+    return canonical(_without_float_form(value))
+
+
+def _without_float_form(value: JSON) -> JSON:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: _without_float_form(part) for name, part in value.items()}
+    return [_without_float_form(part) for part in value] if isinstance(value, list) else value

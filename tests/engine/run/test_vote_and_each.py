@@ -9,7 +9,7 @@ import pytest
 
 from orglab.engine.run.blackboard import BoardEntry
 from orglab.engine.run.errors import TurnFailed
-from orglab.engine.run.voting import counted
+from orglab.engine.run.turn_preparation import count_votes
 
 Make = Callable[..., Any]
 
@@ -48,14 +48,14 @@ def test_the_commonest_value_wins_and_the_first_a_tie(
 ) -> None:
     """Values are equal where their JSON is; counts stand in the order of first appearance."""
     told = [{"value": value, "votes": votes} for value, votes in counts]
-    assert counted("answer", ballots(*values)) == {"answer": winner, "counts": told}
+    assert count_votes("answer", ballots(*values)) == {"answer": winner, "counts": told}
 
 
 def test_an_input_without_the_field_is_no_abstention() -> None:
     """The turn fails and says whose output lacks it."""
     lacking = BoardEntry(kind="output", role="v", copy="v#2", text="", value={})
     with pytest.raises(TurnFailed, match="the output of v#2 has no field `answer` to vote on"):
-        counted("answer", [*ballots("a"), lacking])
+        count_votes("answer", [*ballots("a"), lacking])
 
 
 async def test_a_vote_asks_no_model_and_is_an_output(team: Make, play: Make) -> None:
