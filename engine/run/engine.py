@@ -418,9 +418,8 @@ class _Run:
 
     def _outputs(self) -> Sequence[Output]:
         """Every output, of teams within too."""
-        if self.names:
-            return outputs_of(self.state.events)
-        return list(self.state.blackboard.outputs.values())
+        outputs = self.state.blackboard.outputs
+        return outputs_of(self.state.events) if self.names else list(outputs.values())
 
     def _end(self, status: Literal["completed", "stopped", "failed"], reason: str) -> Outcome:
         answer = self._answer() if status == "completed" else None
