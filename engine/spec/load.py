@@ -289,8 +289,8 @@ class _Loading:
         loading = _Loading(found.sources, found.shown, found.stem, self.trust, found.around)
         loading.above = f"{self.above}roles.{name}.{TEAM}."
         loaded = loading.run(inner, overrides, None if taken else models)
-        told = [each for each in loaded.problems if not (taken and each.path[:1] in _TAKEN)]
-        self.problems += [within(problem, name) for problem in told]
+        reported = [each for each in loaded.problems if not (taken and each.path[:1] in _TAKEN)]
+        self.problems += [within(problem, name) for problem in reported]
         self.teams[name] = loaded
 
     def _checked(self, document: Located) -> dict[str, JSON]:

@@ -254,7 +254,7 @@ class Trigger:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stake:
-    """Points of each subordinate: where the purse starts, and what each verdict adds."""
+    """Points of each subordinate: where the balance starts, and what each verdict adds."""
 
     start: float = 0.0
     approve: float = 0.0
