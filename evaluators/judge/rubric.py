@@ -79,7 +79,7 @@ def read_panel(path: Path, context: Context) -> Panel:
     _check_keys(rubric, ("instructions", "criteria"), "rubric")
     criteria = _without_remarks(_as_map(rubric.get("criteria"), "rubric.criteria"))
     if not judges or not criteria:
-        raise EvaluationError(f"{path.name}: at least one judge and one criterion are wanted")
+        raise EvaluationError(f"{path.name}: expected at least one judge and one criterion")
     return Panel(
         folder=path.parent,
         instructions=_typed_value(rubric, "instructions", "rubric", str, ""),
@@ -110,10 +110,10 @@ def _criterion(name: str, part: JSON) -> RubricCriterion:
     written = _without_remarks(_as_map(criterion.get("levels"), f"{where}.levels"))
     levels = {_level(level, where): text for level, text in written.items()}
     if len(levels) < 2:
-        raise EvaluationError(f"{where}.levels: at least two levels are wanted")
+        raise EvaluationError(f"{where}.levels: expected at least two levels")
     for level, text in levels.items():
         if not isinstance(text, str):
-            raise EvaluationError(f"{where}.levels.{level}: a text is wanted: what it means")
+            raise EvaluationError(f"{where}.levels.{level}: expected a text: what it means")
     asks = _typed_value(criterion, "asks", where, str, "")
     return RubricCriterion(name=name, asks=asks, levels=dict(sorted(levels.items())))
 
@@ -141,7 +141,7 @@ def _inlined(value: JSON, name: str, path: Path, context: Context) -> Mapping[st
 
 def _as_map(value: JSON, name: str) -> Mapping[str, JSON]:
     if not isinstance(value, Mapping):
-        raise EvaluationError(f"{name}: a map is wanted")
+        raise EvaluationError(f"{name}: expected a map")
     return value
 
 

@@ -203,7 +203,7 @@ def _check_plan(plan: AnalysisPlan) -> None:
 def _check_allowed(name: str, value: JSON, allowed: Sequence[JSON]) -> None:
     if value not in allowed:
         texts = ", ".join(str(one) for one in allowed)
-        raise PlanError(f"analysis.{name}: {value!r} is none of {texts}")
+        raise PlanError(f"analysis.{name}: {value!r} is not one of {texts}")
 
 
 def _contrast(pair: JSON) -> Contrast:

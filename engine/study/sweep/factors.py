@@ -227,7 +227,7 @@ def _twice(path: str, index: int, what: str) -> Problem:
 def _range_problems(path: str, written: Mapping[str, JSON]) -> Iterator[Problem]:
     at, bounds = ("vary", path, "range"), written["range"]
     if len(bounds) != 2:
-        wrong = f"two numbers are wanted, the least and the largest; there are {len(bounds)}"
+        wrong = f"expected two numbers, the least and the largest; got {len(bounds)}"
         yield Problem(path=at, wrong=wrong)
         return
     low, high = bounds
