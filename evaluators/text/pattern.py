@@ -110,7 +110,9 @@ def compile_pattern(pattern: str, *, ignore_case: bool = False) -> regex.Pattern
     try:
         return regex.compile(fold_pattern(pattern), regex.IGNORECASE if ignore_case else 0)
     except (regex.error, RecursionError) as problem:
-        raise ValueError(f"the pattern {pattern!r} is not a regular expression: {problem}") from None
+        raise ValueError(
+            f"the pattern {pattern!r} is not a regular expression: {problem}"
+        ) from None
 
 
 def _search(compiled: regex.Pattern[str], text: str, at_most: int | None) -> list[str]:

@@ -270,7 +270,7 @@ vary:
     [
         ("vary: {links.*.cap: [1], links.oversight.cap: [2]}\n", "it sets what links.*.cap sets as well"),
         ("vary: {links.oversight.cap: {range: [0, 2]}}\n", "a grid and a zip need a list of values"),
-        ("vary: {links.oversight.cap: {range: [0, 2, 3]}}\ndesign: {latin: {n: 2}}\n", "two numbers are wanted"),
+        ("vary: {links.oversight.cap: {range: [0, 2, 3]}}\ndesign: {latin: {n: 2}}\n", "expected two numbers"),
         ("vary: {links.oversight.cap: {range: [0, 2], log: true}}\ndesign: {latin: {n: 2}}\n", "0 has no logarithm"),
         ("vary: {inputs.topic: [{type: string}]}\n", "inputs belong to the units"),
         ("vary: {}\n", "write at least one"),
