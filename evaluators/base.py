@@ -122,7 +122,7 @@ class Evaluator(ABC):
             EvaluationError: It could not do its work, in words for the author.
         """
 
-    def asks(self, context: Context) -> Sequence[Mapping[str, JSON]]:  # noqa: ARG002 - most ask none
+    def asks(self, context: Context) -> Sequence[Mapping[str, JSON]]:
         """Return the entries of the models that it will ask, for who counts the cost beforehand.
 
         Raises:
@@ -215,13 +215,21 @@ class OutputEvaluator(Evaluator):
             raise EvaluationError(f"{score.name} neither passes nor fails: give min or max")
         return judged
 
+    async def all_scores(self, output: Output, context: Context) -> Sequence[Score]:
+        """Return all scores of an output, that of ``look`` first; for measures that give several."""
+        return [await self.look(output, context)]
+
+    def missing_scores(self, reason: str) -> Sequence[Score]:
+        """Return the scores where there is no output, under the names that ``all_scores`` gives."""
+        return [self.score(None, reason)]
+
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
         """Measure the output of ``role``, or the answer; missing where there is none."""
         output = standing_output(run, self.role)
         if isinstance(output, str):
-            return [self.score(None, output)]
-        score = await self.look(output, context)
-        return [score if _absent(score.value) else self._with_passed(score)]
+            return self.missing_scores(output)
+        first, *others = await self.all_scores(output, context)
+        return [first if _absent(first.value) else self._with_passed(first), *others]
 
     def _with_passed(self, score: Score) -> Score:
         if self.min is not None or self.max is not None:

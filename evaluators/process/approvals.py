@@ -40,11 +40,7 @@ class Approvals(Evaluator):
     link: str | None = None
     counts: Literal["reject", "obliging"] = "reject"
 
-    async def evaluate(
-        self,
-        run: RunRecord,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Sequence[Score]:
+    async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
         """Return first-try approval and the counts; missing where they cannot be known."""
         verdicts = self._verdicts(run, self.role)
         return [self._first_try(run), *self._counts(run, verdicts), *self._reviews(run, verdicts)]

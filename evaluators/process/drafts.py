@@ -16,9 +16,9 @@ from orglab.evaluators.base import (
     Score,
     standing_output,
 )
-from orglab.evaluators.structured.field_path import text_at
+from orglab.evaluators.structured.field_path import no_field, text_at
 
-__all__ = ["Drafting", "TextMeasure", "draft_detail", "draft_name", "drafting", "no_field"]
+__all__ = ["Drafting", "TextMeasure", "draft_detail", "draft_name", "drafting"]
 
 _VOID = ("rejected", "lapsed")
 
@@ -26,11 +26,6 @@ _VOID = ("rejected", "lapsed")
 def draft_name(measure: str, number: int) -> str:
     """Return the name of a measure of one draft: ``words@2`` is that of the second."""
     return f"{measure}@{number}"
-
-
-def no_field(field: str | None) -> str:
-    """Return why a text is missing, in words."""
-    return f"the output has no field {field!r}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,36 +114,31 @@ class TextMeasure(OutputEvaluator):
             EvaluationError: It cannot be measured.
         """
 
-    def missing(self, reason: str) -> Sequence[Score]:
-        """Return the scores where there is no text; as many as ``measured`` gives."""
-        return [self.score(None, reason)]
-
-    async def look(
-        self,
-        output: Output,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Score:
+    async def look(self, output: Output, context: Context) -> Score:
         """Return the measure itself."""
         return self._scores_of(output)[0]
 
+    async def all_scores(self, output: Output, context: Context) -> Sequence[Score]:
+        """Return the scores of an output."""
+        return self._scores_of(output)
+
     async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
         """Return the scores of the output; with ``drafts`` also those of each draft."""
-        first, *_ = await super().evaluate(run, context)
-        output = standing_output(run, self.role)
-        others = self.missing(output) if isinstance(output, str) else self._scores_of(output)
-        found = [first, *others[1:]]
+        found = await super().evaluate(run, context)
         return [*found, *self._drafts(run)] if self.drafts else found
 
     def _scores_of(self, output: Output) -> Sequence[Score]:
         text = text_at(output, self.field)
-        return self.missing(no_field(self.field)) if text is None else self.measured(text)
+        return self.missing_scores(no_field(self.field)) if text is None else self.measured(text)
 
     def _drafts(self, run: RunRecord) -> Iterator[Score]:
         found = drafting(run, self.role)
         for number in range(1, max(2, len(found.drafts)) + 1):
             draft = found.drafts[number - 1] if number <= len(found.drafts) else None
             scores = (
-                self.missing(found.missing(number)) if draft is None else self._scores_of(draft)
+                self.missing_scores(found.missing(number))
+                if draft is None
+                else self._scores_of(draft)
             )
             origin = {} if draft is None else draft_detail(run, draft)
             for score in scores:

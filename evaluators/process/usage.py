@@ -17,11 +17,7 @@ __all__ = ["Usage"]
 class Usage(Evaluator):
     """Counts what the run used, however it ended; calls of judges are not counted."""
 
-    async def evaluate(
-        self,
-        run: RunRecord,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Sequence[Score]:
+    async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
         """Return all scores of ``docs/reference/evaluators.md``, in its order."""
         calls = [call for call in run.calls if call.purpose != "judge"]
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from orglab.evaluators.base import (
@@ -12,12 +12,11 @@ from orglab.evaluators.base import (
     EvaluationError,
     Output,
     OutputEvaluator,
-    RunRecord,
     Scale,
     Score,
 )
 from orglab.evaluators.structured.field_path import ABSENT, look_up
-from orglab.evaluators.structured.table import listed, structured
+from orglab.evaluators.structured.table import listed, structured, with_least
 
 __all__ = ["ClaimsVerified"]
 
@@ -60,11 +59,7 @@ class ClaimsVerified(OutputEvaluator):
         if self.at_least < 0:
             raise ValueError("at_least must not be negative")
 
-    async def look(
-        self,
-        output: Output,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Score:
+    async def look(self, output: Output, context: Context) -> Score:
         """Count the verdicts."""
         items = listed(structured(output, self.field), self.field)
         claims = [self._parse_claim(number, item) for number, item in enumerate(items)]
@@ -85,19 +80,20 @@ class ClaimsVerified(OutputEvaluator):
     async def check(self, output: Output, context: Context) -> Score:
         """Check as any evaluator; too few claims never pass, and none pass where none are required."""
         score = await super().check(output, context)
-        given = score.detail["claims"]
-        if given >= max(1, self.at_least):
-            return score
-        return replace(score, passed=given >= self.at_least)
+        return with_least(score, score.detail["claims"], self.at_least)
 
-    async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
+    async def all_scores(self, output: Output, context: Context) -> Sequence[Score]:
         """Return the share, and how many claims are not supported."""
-        (score,) = await super().evaluate(run, context)
-        unsupported = score.detail.get("unsupported")
-        count = None if unsupported is None else len(unsupported)
-        reason = score.reason if count is None else ""
-        name = f"{score.name}.unsupported"
-        return [score, Score(name=name, value=count, scale="count", reason=reason)]
+        score = await self.look(output, context)
+        return [score, self._unsupported(len(score.detail["unsupported"]))]
+
+    def missing_scores(self, reason: str) -> Sequence[Score]:
+        """Return both scores, missing."""
+        return [self.score(None, reason), self._unsupported(None, reason)]
+
+    def _unsupported(self, count: int | None, reason: str = "") -> Score:
+        name = f"{self.score_name()}.unsupported"
+        return Score(name=name, value=count, scale="count", reason=reason)
 
     def _parse_claim(self, number: int, item: JSON) -> _Claim:
         place = f"{self.field}[{number}]"

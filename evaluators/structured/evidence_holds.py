@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar, NamedTuple, TypeGuard
@@ -23,7 +23,13 @@ from orglab.evaluators.base import (
 )
 from orglab.evaluators.structured.field_path import nearest
 from orglab.evaluators.structured.number import near
-from orglab.evaluators.structured.table import foreign_columns, listed, structured, table_columns
+from orglab.evaluators.structured.table import (
+    foreign_columns,
+    listed,
+    structured,
+    table_columns,
+    with_least,
+)
 
 __all__ = ["MEASURES", "EvidenceHolds", "Item"]
 
@@ -114,7 +120,8 @@ class EvidenceHolds(OutputEvaluator):
         measure = context.tool("measure", {"file": str(self.table)})
         items = [await self._item(each, known, measure) for each in written]
         wrong = [f"{self.field}[{n}]: {item.why}" for n, item in enumerate(items) if item.why]
-        wrong += self._too_few(len(items))
+        if len(items) < self.at_least:
+            wrong.append(f"{len(items)} items of evidence, at least {self.at_least} asked for")
         value = sum(item.holds for item in items) / len(items) if items else None
         detail = {"items": [item._asdict() for item in items]}
         return self.score(value, "; ".join(wrong[:10]), passed=not wrong, detail=detail)
@@ -122,15 +129,7 @@ class EvidenceHolds(OutputEvaluator):
     async def check(self, output: Output, context: Context) -> Score:
         """Check as any evaluator; too few items never pass, and no items pass where none are required."""
         score = await super().check(output, context)
-        given = len(score.detail["items"])
-        if given >= max(1, self.at_least):
-            return score
-        return replace(score, passed=given >= self.at_least)  # too few, or none and none asked for
-
-    def _too_few(self, given: int) -> list[str]:
-        if given >= self.at_least:
-            return []
-        return [f"{given} items of evidence, at least {self.at_least} asked for"]
+        return with_least(score, len(score.detail["items"]), self.at_least)
 
     async def _item(self, item: JSON, known: list[str], measure: ToolFunction) -> Item:
         claim = _parse_item(item)
@@ -171,14 +170,8 @@ async def _computed(claim: _Claim, measure: ToolFunction) -> Mapping[str, JSON]:
     """Return the true figure, ``{value, reason?}``; a share is a part of all rows, from 0 to 1."""
     if claim.measure == "share" and not claim.where:
         return {"value": None, "reason": "a share needs a condition in `where`"}
-    return await _recompute(claim, claim.measure, claim.where, measure)
-
-
-async def _recompute(
-    claim: _Claim, name: str, where: str, measure: ToolFunction
-) -> Mapping[str, JSON]:
-    arguments: dict[str, JSON] = {"measure": name, "columns": claim.columns}
-    result = await measure(**arguments, **({"where": where} if where else {}))
+    arguments: dict[str, JSON] = {"measure": claim.measure, "columns": claim.columns}
+    result = await measure(**arguments, **({"where": claim.where} if claim.where else {}))
     return result if isinstance(result, Mapping) else {}
 
 

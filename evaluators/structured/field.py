@@ -48,11 +48,7 @@ class FieldEquals(OutputEvaluator):
     def _allowed(self) -> list[JSON]:
         return [*self.one_of, *([] if self.equals is None else [self.equals])]
 
-    async def look(
-        self,
-        output: Output,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Score:
+    async def look(self, output: Output, context: Context) -> Score:
         """Look the field up."""
         found = value_at(output, self.path)
         allowed = self._allowed()

@@ -12,6 +12,7 @@ __all__ = [
     "ABSENT",
     "look_up",
     "nearest",
+    "no_field",
     "no_reference",
     "reference_answer",
     "text_at",
@@ -84,6 +85,11 @@ def text_at(output: Output, path: str | None) -> str | None:
             "name a field that holds text"
         )
     return value
+
+
+def no_field(field: str | None) -> str:
+    """Return why a text is missing, in words."""
+    return f"the output has no field {field!r}"
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from orglab.evaluators.base import JSON, Context, Output, OutputEvaluator, Scale, Score
-from orglab.evaluators.structured.field_path import ABSENT, value_at
+from orglab.evaluators.structured.field_path import ABSENT, no_field, value_at
 from orglab.providers.structured_output.strict_json import JSONError, loads
 from orglab.providers.structured_output.validation import SchemaChecker, checker_for
 
@@ -36,15 +36,11 @@ class MatchesSchema(OutputEvaluator):
     def __post_init__(self) -> None:
         checker_for(self.schema)
 
-    async def look(
-        self,
-        output: Output,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Score:
+    async def look(self, output: Output, context: Context) -> Score:
         """Validate the value; report up to five errors."""
         value = value_at(output, self.field)
         if value is ABSENT:
-            return self.score(False, f"the output has no field {self.field!r}")
+            return self.score(False, no_field(self.field))
         faults = await asyncio.to_thread(_schema_errors, checker_for(self.schema), value)
         return self.score(not faults, "; ".join(faults), detail={"faults": list(faults)})
 

@@ -17,7 +17,13 @@ from orglab.evaluators.base import (
     Scale,
     Score,
 )
-from orglab.evaluators.structured.field_path import ABSENT, no_reference, reference_answer, value_at
+from orglab.evaluators.structured.field_path import (
+    ABSENT,
+    no_field,
+    no_reference,
+    reference_answer,
+    value_at,
+)
 from orglab.evaluators.text.equals import brief
 from orglab.evaluators.text.normalize import fold
 
@@ -145,7 +151,7 @@ class Number(OutputEvaluator):
     def _found(self, output: Output) -> ParsedNumber | str:
         value = output.text if self.field is None else value_at(output, self.field)
         if value is ABSENT:
-            return f"the output has no field {self.field!r}"
+            return no_field(self.field)
         return _number_of(value, self.decimal) or f"no number in {brief(value)}"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from orglab.evaluators.base import JSON, Context, EvaluationError, Output
+from orglab.evaluators.base import JSON, Context, EvaluationError, Output, Score
 from orglab.evaluators.structured.field_path import ABSENT, look_up, nearest
 
-__all__ = ["foreign_columns", "listed", "structured", "table_columns"]
+__all__ = ["foreign_columns", "listed", "structured", "table_columns", "with_least"]
 
 _SHOWN = 20
 
@@ -66,3 +67,10 @@ def listed(value: JSON, what: str) -> Sequence[JSON]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise EvaluationError(f"the field {what!r} must hold a list, not {type(value).__name__}")
     return value
+
+
+def with_least(score: Score, given: int, at_least: int) -> Score:
+    """Return a check's score; fewer items than ``at_least`` never pass, none pass with 0."""
+    if given >= max(1, at_least):
+        return score
+    return replace(score, passed=given >= at_least)

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from orglab.evaluators.base import Context, Output, OutputEvaluator, Scale, Score
-from orglab.evaluators.structured.field_path import ABSENT, no_reference, reference_answer, text_at
+from orglab.evaluators.structured.field_path import (
+    ABSENT,
+    no_field,
+    no_reference,
+    reference_answer,
+    text_at,
+)
 from orglab.evaluators.text.normalize import find_phrase, fold, fold_case
 
 __all__ = ["Contains"]
@@ -51,7 +57,7 @@ class Contains(OutputEvaluator):
                 return self.score(None, no_reference(self.reference, "text"))
         held = text_at(output, self.field)
         if held is None:
-            return self.score(False, f"the output has no field {self.field!r}")
+            return self.score(False, no_field(self.field))
         every = [*self.all_of, *([] if wanted is None else [str(wanted)])]
         missing = [each for each in every if not self._occurrences(held, each)]
         any_stands = not self.any_of or any(self._occurrences(held, each) for each in self.any_of)

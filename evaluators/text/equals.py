@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from orglab.evaluators.base import JSON, Context, Output, OutputEvaluator, Scale, Score
-from orglab.evaluators.structured.field_path import ABSENT, no_reference, reference_answer, value_at
+from orglab.evaluators.structured.field_path import (
+    ABSENT,
+    no_field,
+    no_reference,
+    reference_answer,
+    value_at,
+)
 from orglab.evaluators.text.normalize import fold, fold_case
 
 __all__ = ["Equals", "brief", "same_value"]
@@ -39,7 +45,7 @@ class Equals(OutputEvaluator):
             return self.score(None, no_reference(self.reference, "to"))
         found = value_at(output, self.field)
         if found is ABSENT:
-            return self.score(False, f"the output has no field {self.field!r}")
+            return self.score(False, no_field(self.field))
         if same_value(found, expected, ignore_case=self.ignore_case):
             return self.score(True)
         return self.score(False, f"is {brief(found)}, expected {brief(expected)}")

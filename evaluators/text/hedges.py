@@ -32,7 +32,7 @@ class Hedges(TextMeasure):
         """Count the terms of the lexicon, the longest at each place."""
         count = len(words(text))
         if not count:
-            return self.missing("the text has no words")
+            return self.missing_scores("the text has no words")
         terms = self._terms()
         by_term = Counter(terms.found(text))
         by_class = Counter[str]()
@@ -49,7 +49,7 @@ class Hedges(TextMeasure):
             *(_of_class(name, 1000 * by_class[name] / count) for name in terms.counted),
         ]
 
-    def missing(self, reason: str) -> Sequence[Score]:
+    def missing_scores(self, reason: str) -> Sequence[Score]:
         """Return all scores, missing."""
         classes = self._terms().counted
         return [self.score(None, reason), *(_of_class(name, None, reason) for name in classes)]

@@ -10,7 +10,7 @@ import regex
 
 from orglab.evaluators.base import Context, Output, OutputEvaluator, Scale, Score
 from orglab.evaluators.process.drafts import TextMeasure
-from orglab.evaluators.structured.field_path import text_at
+from orglab.evaluators.structured.field_path import no_field, text_at
 from orglab.evaluators.text.normalize import fold, sentences, words
 
 __all__ = ["Length", "Words"]
@@ -34,15 +34,11 @@ class Length(OutputEvaluator):
         """Return ``words``, ``characters`` or ``sentences``."""
         return self.unit
 
-    async def look(
-        self,
-        output: Output,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Score:
+    async def look(self, output: Output, context: Context) -> Score:
         """Count the units."""
         held = text_at(output, self.field)
         if held is None:
-            return self.score(None, f"the output has no field {self.field!r}")
+            return self.score(None, no_field(self.field))
         return self.score(self._count_units(held))
 
     def _count_units(self, text: str) -> int:

@@ -16,7 +16,7 @@ from orglab.evaluators.base import (
     Scale,
     Score,
 )
-from orglab.evaluators.structured.field_path import text_at
+from orglab.evaluators.structured.field_path import no_field, text_at
 from orglab.evaluators.text.normalize import fold_lines, fold_pattern
 from orglab.providers.structured_output.pattern_size import refuse_large
 
@@ -57,15 +57,11 @@ class Pattern(OutputEvaluator):
         """Return ``count`` or ``binary``."""
         return self.scales[self.count]
 
-    async def look(
-        self,
-        output: Output,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Score:
+    async def look(self, output: Output, context: Context) -> Score:
         """Search for at most a second."""
         held = text_at(output, self.field)
         if held is None:
-            reason = f"the output has no field {self.field!r}"
+            reason = no_field(self.field)
             return self.score(None, reason) if self.count else self.score(False, reason)
         matches = await find_all(
             self.pattern, held, ignore_case=self.ignore_case, at_most=None if self.count else 1

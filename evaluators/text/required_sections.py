@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from orglab.evaluators.base import Context, Output, OutputEvaluator, Scale, Score
-from orglab.evaluators.structured.field_path import text_at
+from orglab.evaluators.structured.field_path import no_field, text_at
 from orglab.evaluators.text.normalize import fold, fold_case, fold_lines
 
 __all__ = ["RequiredSections", "headings"]
@@ -42,15 +42,11 @@ class RequiredSections(OutputEvaluator):
         if not self.sections or not all(_title(each) for each in self.sections):
             raise ValueError("sections must be a list of headings, at least one and none empty")
 
-    async def look(
-        self,
-        output: Output,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Score:
+    async def look(self, output: Output, context: Context) -> Score:
         """Compare the headings of the text with those required."""
         held = text_at(output, self.field)
         if held is None:
-            return self.score(None, f"the output has no field {self.field!r}")
+            return self.score(None, no_field(self.field))
         found = headings(held)
         titles = {_title(heading) for heading in found}
         missing = [each for each in self.sections if _title(each) not in titles]

@@ -10,8 +10,8 @@ from statistics import fmean
 from rapidfuzz.distance import LCSseq
 
 from orglab.evaluators.base import Context, Evaluator, RunRecord, Score
-from orglab.evaluators.process.drafts import draft_detail, draft_name, drafting, no_field
-from orglab.evaluators.structured.field_path import text_at
+from orglab.evaluators.process.drafts import draft_detail, draft_name, drafting
+from orglab.evaluators.structured.field_path import no_field, text_at
 from orglab.evaluators.text.normalize import fold_case, words
 
 __all__ = ["KeptShare", "kept_share"]
@@ -40,11 +40,7 @@ class KeptShare(Evaluator):
     role: str | None = None
     field: str | None = None
 
-    async def evaluate(
-        self,
-        run: RunRecord,
-        context: Context,  # noqa: ARG002 - the port's signature
-    ) -> Sequence[Score]:
+    async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
         """Return the mean, then each pair of successive drafts; missing where there is no second one."""
         each = list(self._pairs(run))
         values = [score.value for score in each if isinstance(score.value, float)]

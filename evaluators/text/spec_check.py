@@ -14,20 +14,16 @@ from orglab.evaluators.base import (
     EvaluationError,
     Output,
     OutputEvaluator,
-    RunRecord,
     Scale,
     Score,
-    standing_output,
 )
-from orglab.evaluators.process.drafts import no_field
-from orglab.evaluators.structured.field_path import nearest, text_at
+from orglab.evaluators.structured.field_path import nearest, no_field, text_at
 from orglab.evaluators.text.normalize import find_phrase, fold, fold_case
 from orglab.evaluators.text.pattern import compile_pattern, find_all
 from orglab.evaluators.text.variants import Variant, Vocabulary, read_vocabulary
 
 __all__ = ["SpecCheck"]
 
-_NAMES = ("", ".precision", ".recall", ".pattern")
 _SHOWN = 10
 
 
@@ -102,27 +98,21 @@ class SpecCheck(OutputEvaluator):
 
     async def look(self, output: Output, context: Context) -> Score:
         """Count the variants that the listing has not."""
-        return (await self._scores(output, context))[0]
+        return (await self.all_scores(output, context))[0]
 
-    async def evaluate(self, run: RunRecord, context: Context) -> Sequence[Score]:
-        """Return that count, precision, recall, and the loose form."""
-        (first,) = await super().evaluate(run, context)
-        output = standing_output(run, self.role)
-        if isinstance(output, str):
-            return [first, *self._missing_scores(output)[1:]]
-        return [first, *(await self._scores(output, context))[1:]]
-
-    def _missing_scores(self, reason: str) -> list[Score]:
-        scales: Sequence[Scale] = ("count", "ratio", "ratio", "ratio")
-        return [
-            Score(name=f"spec_check{name}", value=None, scale=scale, reason=reason)
-            for name, scale in zip(_NAMES, scales, strict=True)
+    def missing_scores(self, reason: str) -> Sequence[Score]:
+        """Return all scores, missing."""
+        shares = [
+            Score(name=f"spec_check.{name}", value=None, scale="ratio", reason=reason)
+            for name in ("precision", "recall", "pattern")
         ]
+        return [self.score(None, reason), *shares]
 
-    async def _scores(self, output: Output, context: Context) -> list[Score]:
+    async def all_scores(self, output: Output, context: Context) -> Sequence[Score]:
+        """Return that count, precision, recall, and the loose form."""
         text = text_at(output, self.field)
         if text is None:
-            return self._missing_scores(no_field(self.field))
+            return self.missing_scores(no_field(self.field))
         checked = await self._checked(text, await self._listing(context), self._vocabulary(context))
         right, specs = (
             checked.claims - len(checked.wrong),
