@@ -31,7 +31,7 @@ def test_mtld_of_the_published_text() -> None:
 
 
 def test_mtld_of_case_66() -> None:
-    """A factor closes below the threshold; every short `text` is required, with the reason."""
+    """A factor closes below the threshold; every short text is missing, with the reason."""
     folder = case_folder("66-text-mtld")
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     for name in ("long.txt", "boundary.txt"):
