@@ -38,7 +38,7 @@ import numpy as np
 from scipy import stats
 
 from orglab.engine.study.batch.runner import run_batch
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import guard, load_experiment
 from orglab.results.report.experiment.findings import ExperimentFindings, read_findings
 from orglab.results.statistics.models.wilson import wilson
@@ -129,7 +129,7 @@ def run_once(
     with tempfile.TemporaryDirectory() as folder:
         store = open_experiment(Path(folder), experiment)
         try:
-            asyncio.run(run_batch(experiment_batch(experiment), store))
+            asyncio.run(run_batch(experiment.batch(), store))
         finally:
             store.close()
         findings = read_findings(Path(folder))

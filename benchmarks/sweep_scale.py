@@ -73,7 +73,7 @@ def step(folder: Path, what: str) -> dict[str, Any]:
     """One step, in this process."""
     from orglab.engine.study.batch.runner import run_batch
     from orglab.engine.study.sweep.load import load_sweep
-    from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch
+    from orglab.engine.study.sweep.study_folder import open_sweep
     from orglab.providers.base import Request
     from orglab.providers.scripted.provider import ScriptedProvider
     from orglab.results.report.write import write_report
@@ -96,7 +96,7 @@ def step(folder: Path, what: str) -> dict[str, Any]:
 
     store = open_sweep(folder / "study", sweep)
     opened = time.perf_counter() - began
-    batch = sweep_batch(sweep, providers={"*": ScriptedProvider(answer)}, at_once=64)
+    batch = sweep.batch(providers={"*": ScriptedProvider(answer)}, at_once=64)
     try:
         tally = asyncio.run(run_batch(batch, store, progress=watch))
     finally:

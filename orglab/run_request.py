@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.study_folder import (
-    experiment_batch,
-    experiment_folder,
     open_experiment,
     open_study,
     study_folder,
 )
+from orglab.engine.study.experiment.document_loading import LoadKeywords
 from orglab.engine.study.experiment.load import Experiment, guard, kind_of, load_experiment
 from orglab.engine.study.sweep.load import Sweep, load_sweep
-from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch, sweep_folder
-from orglab.providers.base import JSON
+from orglab.engine.study.sweep.study_folder import open_sweep
 from orglab.results.store.store import Store
 
 __all__ = ["RunRequest", "document_request", "experiment_request", "team_request"]
@@ -65,7 +64,7 @@ def team_request(
     return RunRequest(
         name=team.topology.name,
         batch=Batch(arms=[Arm.alone(team)], units=units, replicates=replicates, seed=seed),
-        folder=study_folder(team),
+        folder=study_folder(team.topology),
         open=lambda folder: open_study(folder, team),
         made_up_unit=made_up_unit,
     )
@@ -80,8 +79,8 @@ def experiment_request(experiment: Experiment, report: Callable[[str], object] =
     guard(experiment)
     return RunRequest(
         name=experiment.name,
-        batch=experiment_batch(experiment),
-        folder=experiment_folder(experiment),
+        batch=experiment.batch(),
+        folder=study_folder(experiment),
         open=lambda folder: open_experiment(folder, experiment, report),
         experiment=experiment,
     )
@@ -90,12 +89,7 @@ def experiment_request(experiment: Experiment, report: Callable[[str], object] =
 def document_request(
     path: Path,
     report: Callable[[str], object] = str,
-    *,
-    overrides: Mapping[str, JSON] | None = None,
-    models: Path | None = None,
-    seed: int | None = None,
-    replicates: int | None = None,
-    trust: bool = False,
+    **options: Unpack[LoadKeywords],
 ) -> RunRequest:
     """Return the request to run an experiment or a sweep, also a sweep of an experiment.
 
@@ -104,13 +98,6 @@ def document_request(
         UndeclaredDifference: Arms differ beyond the treatment.
         ValueError: The document is a team.
     """
-    options: dict[str, JSON] = {
-        "overrides": overrides,
-        "models": models,
-        "seed": seed,
-        "replicates": replicates,
-        "trust": trust,
-    }
     kind = kind_of(path)
     if kind == "experiment":
         return experiment_request(load_experiment(path, **options), report)
@@ -121,8 +108,8 @@ def document_request(
         guard(sweep.experiment)
     return RunRequest(
         name=sweep.name,
-        batch=sweep_batch(sweep),
-        folder=sweep_folder(sweep),
+        batch=sweep.batch(),
+        folder=study_folder(sweep),
         open=lambda folder: open_sweep(folder, sweep, report),
         sweep=sweep,
     )

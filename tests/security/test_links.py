@@ -28,7 +28,7 @@ def test_linked_runs_lead_nowhere(den: Den) -> None:
     (den.spec / "runs").unlink()
     (den.spec / "runs").mkdir()
     team = load_team(den.spec / "t.yaml")
-    (den.spec / "runs" / study_folder(team).name).symlink_to("../../folder")
+    (den.spec / "runs" / study_folder(team.topology).name).symlink_to("../../folder")
     assert den.orglab("run", "t.yaml").code == 2
     assert den.orglab("run", "t.yaml", "--out", "mine").code == 0
 

@@ -10,7 +10,7 @@ from typing import Any
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import BatchTally
 from orglab.engine.study.batch.runner import run_batch
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Provider
 from orglab.results.store.reader import Reader
@@ -43,7 +43,7 @@ def run_experiment(
     store = open_experiment(folder, experiment)
     providers = {} if provider is None else {"*": provider}
     try:
-        made = experiment_batch(experiment, providers=providers, **batch)
+        made = experiment.batch(providers=providers, **batch)
         return asyncio.run(run_batch(made, store, stop=stop))
     finally:
         store.close()

@@ -6,19 +6,18 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import digest
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import SpecError
-from orglab.engine.study.batch.batch import Arm, Batch
+from orglab.engine.spec.model import Topology
 from orglab.engine.study.batch.preflight import evaluator_problems
 from orglab.engine.study.batch.units import read_units, typed_unit
 from orglab.engine.study.experiment.comparison import frozen_comparison
 from orglab.engine.study.experiment.diff import differences
-from orglab.engine.study.experiment.load import Experiment
+from orglab.engine.study.experiment.experiment import Experiment, StudyDesign
 from orglab.engine.study.experiment.tool_drift import changed_tools
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
@@ -28,8 +27,6 @@ from orglab.results.store.store import Store
 __all__ = [
     "changed_files",
     "changed_files_notice",
-    "experiment_batch",
-    "experiment_folder",
     "freeze_plan",
     "fresh_folder",
     "in_here",
@@ -73,33 +70,15 @@ def load_team(
     return checked.team
 
 
-def experiment_folder(experiment: Experiment, runs: Path = Path("runs")) -> Path:
-    """Return where an experiment is kept unless the user says otherwise: ``runs/NAME-HASH``."""
-    return runs / f"{experiment.name}-{experiment.hash[:8]}"
-
-
-def experiment_batch(experiment: Experiment, **options: Any) -> Batch:  # noqa: ANN401 - Batch's own fields
-    """Return the runs of an experiment; ``options`` are further fields of ``Batch``."""
-    arms = [Arm(name=name, team=team, key=name) for name, team in experiment.arms.items()]
-    return Batch(
-        arms=arms,
-        units=experiment.units,
-        replicates=experiment.replicates,
-        seed=experiment.seed,
-        share_prefix=experiment.share_prefix,
-        **options,
-    )
-
-
 def open_experiment(
-    folder: Path, experiment: Experiment, tell: Callable[[str], object] = str
+    folder: Path, experiment: Experiment, report: Callable[[str], object] = str
 ) -> Store:
     """Return the study of an experiment in ``folder``, its plan frozen, open for writing.
 
     Args:
         folder: The study's folder.
         experiment: The experiment.
-        tell: Called with what a user should know of the plan before anything runs.
+        report: Called with what a user should know of the plan before anything runs.
 
     Raises:
         StoreError: The folder holds runs of other arms than these; or it cannot be written.
@@ -110,7 +89,7 @@ def open_experiment(
             raise mixed(folder, f"runs {why}")
         last = _last_plan(store)
         if changed := changed_files(store, last, experiment.read):
-            tell(changed_files_notice(folder, changed))
+            report(changed_files_notice(folder, changed))
         freeze_plan(store, last, experiment.plan())
         for (arm, reference), comparison in comparisons.items():
             name = f"{arm} - {reference}"
@@ -206,9 +185,9 @@ def _comparisons(experiment: Experiment) -> dict[tuple[str, str], dict[str, JSON
     return asyncio.run(compared())
 
 
-def study_folder(team: Team, runs: Path = Path("runs")) -> Path:
-    """Return where the study of a team is kept unless the user says otherwise: ``runs/NAME-HASH``."""
-    return runs / f"{team.topology.name}-{team.topology.hash[:8]}"
+def study_folder(design: Topology | StudyDesign, runs: Path = Path("runs")) -> Path:
+    """Return where a study is kept unless the user says otherwise: ``runs/NAME-HASH``."""
+    return runs / f"{design.name}-{design.hash[:8]}"
 
 
 def in_here(folder: Path) -> Path:

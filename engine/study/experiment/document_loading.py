@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypedDict, TypeVar
 
 from orglab.engine.graph.check import Checked, check_file
 from orglab.engine.run.engine import Unit
-from orglab.engine.spec.errors import Problem, SpecIssue
+from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
 from orglab.engine.spec.validate.schema_errors import shape_problems
-from orglab.engine.spec.yaml.reader import read_bytes
+from orglab.engine.spec.yaml.reader import Document, read_bytes
 from orglab.engine.spec.yaml.source_map import Marks
 from orglab.engine.study.batch.units import UnitError, read_units
 from orglab.providers.base import JSON
 
-__all__ = ["DocumentLoading", "LoadOptions"]
+__all__ = ["DocumentLoading", "LoadKeywords", "LoadOptions"]
+
+Design = TypeVar("Design")
+
+
+class LoadKeywords(TypedDict, total=False):
+    """Keyword arguments of the functions that load a document: the fields of ``LoadOptions``."""
+
+    models: Path | None
+    overrides: Mapping[str, JSON] | None
+    seed: int | None
+    replicates: int | None
+    trust: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +40,28 @@ class LoadOptions:
     Attributes:
         models: A catalogue in place of the teams' models.
         overrides: Values by path, set in every team before what the document sets or varies.
-        seed: A root seed in place of the document's.
+        seed: A root seed in place of the document's; units are drawn by it too.
+        replicates: Runs of each unit under each team, in place of the document's.
         trust: What the teams name may be run: Python functions, programs.
     """
 
     models: Path | None = None
-    overrides: Mapping[str, JSON] = field(default_factory=dict)
+    overrides: Mapping[str, JSON] | None = None
     seed: int | None = None
+    replicates: int | None = None
     trust: bool = False
+
+    @property
+    def sets(self) -> Mapping[str, JSON]:
+        """The overrides; empty where none are given."""
+        return self.overrides or {}
 
     def check(self, path: Path, overrides: Mapping[str, JSON]) -> Checked:
         """Check a team's file with overrides."""
         return check_file(path, overrides=overrides, models=self.models, trust=self.trust)
 
 
-class DocumentLoading:
+class DocumentLoading(Generic[Design]):
     """One load of a document; parts that an error does not concern are checked all the same.
 
     Args:
@@ -58,8 +78,23 @@ class DocumentLoading:
         self.issues: dict[SpecIssue, None] = {}
         self.invalid_fields: set[str | int] = set()
 
-    def read(self, kind: str) -> dict[str, JSON] | None:
-        """Return the document without the fields that break its schema; None if it cannot be read."""
+    def load(self) -> tuple[Design | None, list[SpecIssue]]:
+        """Return what the document declares, or None and every error."""
+        raise NotImplementedError
+
+    def loaded(self) -> Design:
+        """Return what the document declares.
+
+        Raises:
+            SpecError: There are errors; all of them.
+        """
+        design, issues = self.load()
+        if issues or design is None:
+            raise SpecError(issues)
+        return design
+
+    def open(self) -> Document | None:
+        """Return the document with the places of its values; None if it cannot be read."""
         try:
             document = read_bytes(read_limited(self.path), str(self.path))
         except FileRefused as refused:
@@ -68,7 +103,12 @@ class DocumentLoading:
             return None
         self.issues |= dict.fromkeys(document.issues)
         self.marks = Marks(document.place)
-        if not document.whole:
+        return document if document.whole else None
+
+    def read(self, kind: str) -> dict[str, JSON] | None:
+        """Return the document without the fields that break its schema; None if it cannot be read."""
+        document = self.open()
+        if document is None:
             return None
         problems = shape_problems(document.data, kind)
         self.report(*problems)
@@ -95,6 +135,21 @@ class DocumentLoading:
     def seed(self, data: Mapping[str, JSON]) -> int:
         """Return the root seed: the user's, else the document's, else 0."""
         return int(data.get("seed", 0)) if self.options.seed is None else self.options.seed
+
+    def declared(self, data: Mapping[str, JSON]) -> dict[str, Any]:
+        """Return the fields that experiments and sweeps declare alike, but for units and files."""
+        given = self.options.replicates
+        return {
+            "name": data["name"],
+            "question": data.get("question", ""),
+            "folder": self.folder.resolve(),
+            "replicates": data.get("replicates", 1) if given is None else given,
+            "seed": self.seed(data),
+            "share_prefix": data.get("pairing", {}).get("share_prefix", False),
+            "composites": data.get("composites", {}),
+            "analysis": data.get("analysis", {}),
+            "document": data,
+        }
 
     def units(self, data: Mapping[str, JSON], topology: Topology) -> Sequence[Unit]:
         """Return the units of the document's file; [] after an error."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import digest
 from orglab.engine.run.engine import Unit
+from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.units import unit_content
 from orglab.engine.study.experiment.declarations import Contrast
 from orglab.engine.study.experiment.diff import Difference, differences, undeclared
@@ -16,7 +19,7 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.word_diff import changed_words
 
-__all__ = ["Experiment", "UndeclaredDifference", "guard", "tested"]
+__all__ = ["Experiment", "StudyDesign", "UndeclaredDifference", "guard", "tested"]
 
 
 class UndeclaredDifference(Exception):
@@ -28,22 +31,19 @@ class UndeclaredDifference(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """A loaded experiment.
+class StudyDesign(ABC):
+    """What experiments and sweeps declare alike.
 
     Attributes:
         name: Its name.
         question: What it asks, "" where it does not say.
         folder: The document's folder.
-        arms: Arm -> compiled team, in written order.
-        contrasts: Pairs (arm, reference).
-        treatments: For each contrast the paths in which its arms may differ.
         units: The units of work.
-        replicates: Runs of each unit under each arm.
+        replicates: Runs of each unit under each team.
         seed: The root seed.
-        share_prefix: Identical calls are made once, until the arms diverge.
+        share_prefix: Identical calls are made once, until the teams diverge.
         composites: Outcome -> the outcomes whose mean it is.
-        analysis: What is tested, as written.
+        analysis: The analysis as written.
         read: SHA-256 of each file that evaluators read, by its path in ``folder``.
         document: The document as plain data.
     """
@@ -51,9 +51,6 @@ class Experiment:
     name: str
     question: str
     folder: Path
-    arms: Mapping[str, Team]
-    contrasts: Sequence[Contrast]
-    treatments: Mapping[Contrast, Sequence[str]]
     units: Sequence[Unit]
     replicates: int
     seed: int
@@ -64,13 +61,66 @@ class Experiment:
     document: Mapping[str, JSON]
 
     @property
+    @abstractmethod
+    def hash(self) -> str:
+        """Digest of what its runs have in common."""
+
+    @abstractmethod
+    def batch_arms(self) -> list[Arm]:
+        """Return the teams that are run."""
+
+    def batch(self, **options: Any) -> Batch:  # noqa: ANN401 - Batch's own fields
+        """Return its runs; ``options`` are further fields of ``Batch``."""
+        return Batch(
+            arms=self.batch_arms(),
+            units=self.units,
+            replicates=self.replicates,
+            seed=self.seed,
+            share_prefix=self.share_prefix,
+            **options,
+        )
+
+    def shared_plan(self, team: Team) -> dict[str, JSON]:
+        """Return the part of the frozen plan that experiments and sweeps share."""
+        return {
+            "units": [unit.id for unit in self.units],
+            "contents": {unit.id: unit_content(unit) for unit in self.units},
+            "replicates": self.replicates,
+            "seed": self.seed,
+            "share_prefix": self.share_prefix,
+            "evaluators": team.topology.normal["evaluators"],
+            "composites": {name: list(parts) for name, parts in self.composites.items()},
+            "analysis": dict(self.analysis),
+            "read": dict(sorted(self.read.items())),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(StudyDesign):
+    """A loaded experiment.
+
+    Attributes:
+        arms: Arm -> compiled team, in written order.
+        contrasts: Pairs (arm, reference).
+        treatments: For each contrast the paths in which its arms may differ.
+    """
+
+    arms: Mapping[str, Team]
+    contrasts: Sequence[Contrast]
+    treatments: Mapping[Contrast, Sequence[str]]
+
+    @property
     def hash(self) -> str:
         """Digest of what makes its runs: arms, seed, pairing.
 
-        Units, replicates and analysis may grow or change in the same study; frozen plans tell.
+        Units, replicates and analysis may change in the same study; frozen plans record them.
         """
         arms = [[name, team.topology.hash] for name, team in self.arms.items()]
         return digest(canonical([self.name, arms, self.seed, self.share_prefix]))
+
+    def batch_arms(self) -> list[Arm]:
+        """Return the arms, each its own team."""
+        return [Arm(name=name, team=team, key=name) for name, team in self.arms.items()]
 
     def plan(self) -> dict[str, JSON]:
         """Return the frozen plan: what is declared before the first run, as plain data."""
@@ -81,15 +131,7 @@ class Experiment:
             "arms": {name: team.topology.hash for name, team in self.arms.items()},
             "contrasts": [list(pair) for pair in self.contrasts],
             "treatment": {f"{a} - {b}": list(paths) for (a, b), paths in self.treatments.items()},
-            "units": [unit.id for unit in self.units],
-            "contents": {unit.id: unit_content(unit) for unit in self.units},
-            "replicates": self.replicates,
-            "seed": self.seed,
-            "share_prefix": self.share_prefix,
-            "evaluators": next(iter(self.arms.values())).topology.normal["evaluators"],
-            "composites": {name: list(parts) for name, parts in self.composites.items()},
-            "analysis": dict(self.analysis),
-            "read": dict(sorted(self.read.items())),
+            **self.shared_plan(next(iter(self.arms.values()))),
         }
 
 

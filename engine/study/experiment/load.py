@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Final, Unpack
 
 from orglab.engine.graph.check import Checked, check_file
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import Problem, SpecError, SpecIssue, SpecPath
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.validate.path_confinement import (
@@ -35,7 +34,11 @@ from orglab.engine.study.experiment.declarations import (
     treatments_of,
 )
 from orglab.engine.study.experiment.diff import differences
-from orglab.engine.study.experiment.document_loading import DocumentLoading, LoadOptions
+from orglab.engine.study.experiment.document_loading import (
+    DocumentLoading,
+    LoadKeywords,
+    LoadOptions,
+)
 from orglab.engine.study.experiment.experiment import (
     Experiment,
     UndeclaredDifference,
@@ -47,6 +50,7 @@ from orglab.providers.base import JSON
 
 __all__ = [
     "Experiment",
+    "ExperimentLoading",
     "UndeclaredDifference",
     "check_experiment",
     "experiment_of_files",
@@ -67,50 +71,21 @@ def kind_of(path: Path) -> str:
     return kind if isinstance(kind, str) else "topology"
 
 
-def check_experiment(
-    path: Path,
-    *,
-    models: Path | None = None,
-    overrides: Mapping[str, JSON] | None = None,
-    trust: bool = False,
-) -> tuple[SpecIssue, ...]:
-    """Return every error of an experiment and of its arms; () where it is sound.
+def check_experiment(path: Path, **given: Unpack[LoadKeywords]) -> tuple[SpecIssue, ...]:
+    """Return every error of an experiment and of its arms; () where it is valid.
 
     A difference beyond the treatment is no error of the document: ``guard`` refuses it.
     """
-    return tuple(
-        _Loading(path, LoadOptions(models=models, overrides=overrides or {}, trust=trust)).load()[1]
-    )
+    return tuple(ExperimentLoading(path, LoadOptions(**given)).load()[1])
 
 
-def load_experiment(
-    path: Path,
-    *,
-    models: Path | None = None,
-    overrides: Mapping[str, JSON] | None = None,
-    seed: int | None = None,
-    replicates: int | None = None,
-    trust: bool = False,
-) -> Experiment:
-    """Load an experiment with its arms and units.
-
-    Args:
-        path: The document.
-        models: A catalogue in place of every arm's models.
-        overrides: Values by path, set in every arm.
-        seed: A root seed in place of the document's; units are drawn by it too.
-        replicates: Runs of each unit under each arm, in place of the document's.
-        trust: What the arms name may be run: Python functions, programs.
+def load_experiment(path: Path, **given: Unpack[LoadKeywords]) -> Experiment:
+    """Load an experiment with its arms and units; ``given`` are fields of ``LoadOptions``.
 
     Raises:
         SpecError: There are errors; all of them.
     """
-    experiment, issues = _Loading(
-        path, LoadOptions(models=models, overrides=overrides or {}, seed=seed, trust=trust)
-    ).load()
-    if issues or experiment is None:
-        raise SpecError(issues)
-    return experiment if replicates is None else replace(experiment, replicates=replicates)
+    return ExperimentLoading(path, LoadOptions(**given)).loaded()
 
 
 def judges_of(experiment: Experiment) -> list[Mapping[str, JSON]]:
@@ -124,8 +99,11 @@ def judges_of(experiment: Experiment) -> list[Mapping[str, JSON]]:
 _UNDONE: Final = "change the arms, or leave --set out"
 
 
-class _Loading(DocumentLoading):
+class ExperimentLoading(DocumentLoading[Experiment]):
+    """One load of an experiment."""
+
     def load(self) -> tuple[Experiment | None, list[SpecIssue]]:
+        """Return the experiment, or None and every error."""
         data = self.read("experiment")
         if data is None:
             return None, list(self.issues)
@@ -136,7 +114,15 @@ class _Loading(DocumentLoading):
         units = self.units(data, _with_all_inputs(arms)) if arms and "units" in data else []
         if self.issues or not complete:
             return None, self.sorted_issues()
-        return self._made(data, arms, units), []
+        experiment = Experiment(
+            **self.declared(data),
+            arms=arms,
+            contrasts=contrasts_of(data),
+            treatments=treatments_of(data),
+            units=units,
+            read=_hashes(next(iter(arms.values()))),
+        )
+        return experiment, []
 
     # -- arms
 
@@ -164,7 +150,7 @@ class _Loading(DocumentLoading):
             wrong = "evaluators are the experiment's own, the same for all arms"
             self.report(Problem(path=("arms", name, "set", path), wrong=wrong, at_key=True))
         for path in sets:
-            for other in self.options.overrides:
+            for other in self.options.sets:
                 if _covers(other, path) or _covers(path, other):
                     wrong = f"--set {other} would undo what this arm sets"
                     at: SpecPath = ("arms", name, "set", path)
@@ -176,7 +162,7 @@ class _Loading(DocumentLoading):
         lists = treatment if isinstance(treatment, dict) else {"": treatment}
         for name, paths in lists.items():
             for index, path in enumerate(paths):
-                for other in self.options.overrides:
+                for other in self.options.sets:
                     if _covers(other, path):
                         at: SpecPath = ("treatment", *([name] if name else []), index)
                         wrong = f"--set {other} would make the arms alike in this treatment"
@@ -191,14 +177,14 @@ class _Loading(DocumentLoading):
             self.report(Problem(path=path, wrong=f"{file}: {refused}"))
             return None
         shown = Path(os.path.normpath(self.folder / file))
-        overrides = {**sets, **self.options.overrides, "evaluators": evaluators}
+        overrides = {**sets, **self.options.sets, "evaluators": evaluators}
         return self.options.check(shown, overrides)
 
     def _moved(self, name: str, checked: Checked) -> Iterator[SpecIssue]:
         """Errors of an arm; those of evaluators and of patches are the experiment's own."""
         for issue in checked.issues:
             problem, where = issue.problem, issue.file.removeprefix("--set ")
-            if where == issue.file or where in self.options.overrides:
+            if where == issue.file or where in self.options.sets:
                 yield issue
                 continue
             if where == "evaluators":
@@ -234,26 +220,6 @@ class _Loading(DocumentLoading):
         composites = data.get("composites", {})
         for problem in outcome_problems(data.get("analysis", {}), composites, uses):
             self.report(problem)
-
-    def _made(
-        self, data: Mapping[str, JSON], arms: Mapping[str, Team], units: Sequence[Unit]
-    ) -> Experiment:
-        return Experiment(
-            name=data["name"],
-            question=data.get("question", ""),
-            folder=self.folder.resolve(),
-            arms=arms,
-            contrasts=contrasts_of(data),
-            treatments=treatments_of(data),
-            units=units,
-            replicates=data.get("replicates", 1),
-            seed=self.seed(data),
-            share_prefix=data.get("pairing", {}).get("share_prefix", False),
-            composites=data.get("composites", {}),
-            analysis=data.get("analysis", {}),
-            read=_hashes(next(iter(arms.values()))),
-            document=data,
-        )
 
 
 def _covers(outer: str, inner: str) -> bool:

@@ -23,7 +23,6 @@ from orglab.engine.study.batch.study_folder import load_team
 from orglab.engine.study.experiment.load import kind_of, load_experiment
 from orglab.engine.study.plan.prices import Priced, priced
 from orglab.engine.study.sweep.load import load_sweep
-from orglab.engine.study.sweep.study_folder import sweep_batch
 from orglab.providers.base import JSON, Provider
 from orglab.providers.hosted.account import key_risk
 from orglab.providers.registry import load_plugin
@@ -120,7 +119,7 @@ def _teams(path: Path, trust: bool) -> Sequence[Team]:
     if kind == "experiment":
         return list(load_experiment(path, trust=trust).arms.values())
     if kind == "sweep":
-        return [arm.team for arm in sweep_batch(load_sweep(path, trust=trust)).arms]
+        return [arm.team for arm in load_sweep(path, trust=trust).batch_arms()]
     return [load_team(path, trust=trust)]
 
 

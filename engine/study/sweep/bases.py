@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orglab.engine.graph.team import Team
-from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
+from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.validate.path_confinement import content_hash
 from orglab.engine.spec.yaml.source_map import Marks
 from orglab.engine.study.batch.preflight import evaluator_problems, files_read
 from orglab.engine.study.experiment.document_loading import LoadOptions
 from orglab.engine.study.experiment.experiment import Experiment
-from orglab.engine.study.experiment.load import load_experiment
+from orglab.engine.study.experiment.load import ExperimentLoading
 from orglab.providers.base import JSON
 
 __all__ = ["Bases", "experiment_bases", "topology_bases"]
@@ -40,23 +40,16 @@ class Bases:
 
 def experiment_bases(path: Path, options: LoadOptions) -> tuple[Bases | None, Sequence[SpecIssue]]:
     """Return the arms of an experiment, or its errors."""
-    try:
-        experiment = load_experiment(
-            path,
-            models=options.models,
-            overrides=options.overrides,
-            seed=options.seed,
-            trust=options.trust,
-        )
-    except SpecError as error:
-        return None, error.issues
+    experiment, issues = ExperimentLoading(path, options).load()
+    if experiment is None:
+        return None, issues
     evaluators = experiment.document.get("evaluators", [])
     files: dict[str, Path] = {}
     sets: dict[str, Mapping[str, JSON]] = {}
     for name, arm in experiment.document["arms"].items():
         files[name] = path.parent / (arm if isinstance(arm, str) else arm["base"])
         own = {} if isinstance(arm, str) else arm.get("set", {})
-        sets[name] = {**own, **options.overrides, "evaluators": evaluators}
+        sets[name] = {**own, **options.sets, "evaluators": evaluators}
     found = Bases(
         files=files,
         overrides=sets,
@@ -73,7 +66,7 @@ def topology_bases(
     *,
     evaluators: JSON | None,
     marks: Marks,
-    tell: Callable[[Problem], object],
+    report: Callable[[Problem], object],
 ) -> tuple[Bases | None, Sequence[SpecIssue]]:
     """Return a team, or its errors; errors of the sweep's own evaluators are reported in the sweep.
 
@@ -82,9 +75,9 @@ def topology_bases(
         options: What the user gave.
         evaluators: The sweep's evaluators, or None: the team's own.
         marks: Where the sweep's values were written.
-        tell: Called with each error of the sweep.
+        report: Called with each error of the sweep.
     """
-    sets = dict(options.overrides)
+    sets = dict(options.sets)
     sets |= {} if evaluators is None else {"evaluators": evaluators}
     checked = options.check(path, sets)
     issues = [_moved(issue, marks) for issue in checked.issues]
@@ -93,7 +86,7 @@ def topology_bases(
         return _without_evaluators(path, options) if of_sweep else None, issues
     for problem in evaluator_problems(checked.team):
         if evaluators is not None:
-            tell(problem)
+            report(problem)
         else:
             issues.append(checked.loaded.locate(problem))
     named, folder = files_read(checked.team), checked.team.topology.folder
@@ -103,7 +96,7 @@ def topology_bases(
         and path.parent.resolve() != Path(marks.root.mark.file).parent.resolve()
     ):
         wrong = f"evaluators read {', '.join(named)}, which would be looked for beside the base"
-        tell(Problem(path=("base",), wrong=wrong, hint="keep base and sweep in one folder"))
+        report(Problem(path=("base",), wrong=wrong, hint="keep base and sweep in one folder"))
     found = Bases(
         files={"": path},
         overrides={"": sets},
@@ -115,7 +108,7 @@ def topology_bases(
 
 def _without_evaluators(path: Path, options: LoadOptions) -> Bases | None:
     """Return the team alone, so that the rest of the sweep can be checked against it."""
-    team = options.check(path, {**options.overrides, "evaluators": []}).team
+    team = options.check(path, {**options.sets, "evaluators": []}).team
     if team is None:
         return None
     return Bases(files={"": path}, overrides={"": {}}, teams={"": team}, read={})

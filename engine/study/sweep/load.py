@@ -6,15 +6,18 @@ Loading tells every error of the document and of its variants together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from orglab.engine.run.engine import Unit
-from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
+from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file
-from orglab.engine.study.experiment.document_loading import DocumentLoading, LoadOptions
-from orglab.engine.study.experiment.experiment import Experiment
+from orglab.engine.study.experiment.document_loading import (
+    DocumentLoading,
+    LoadKeywords,
+    LoadOptions,
+)
 from orglab.engine.study.experiment.load import kind_of
 from orglab.engine.study.experiment.outcomes import outcome_problems
 from orglab.engine.study.sweep.bases import Bases, experiment_bases, topology_bases
@@ -30,50 +33,25 @@ __all__ = ["Sweep", "check_sweep", "load_sweep"]
 
 _OF_EXPERIMENT = ("units", "replicates", "seed", "pairing", "evaluators", "composites")
 """Fields that an experiment brings itself."""
+_SHARED = ("replicates", "seed", "share_prefix", "composites")
+"""Fields of a sweep over an experiment that are the experiment's."""
 
 
-def check_sweep(
-    path: Path,
-    *,
-    models: Path | None = None,
-    overrides: Mapping[str, JSON] | None = None,
-    trust: bool = False,
-) -> tuple[SpecIssue, ...]:
-    """Return every error of a sweep and of its variants; () where it is sound."""
-    options = LoadOptions(models=models, overrides=overrides or {}, trust=trust)
-    return tuple(_Loading(path, options).load()[1])
+def check_sweep(path: Path, **given: Unpack[LoadKeywords]) -> tuple[SpecIssue, ...]:
+    """Return every error of a sweep and of its variants; () where it is valid."""
+    return tuple(_Loading(path, LoadOptions(**given)).load()[1])
 
 
-def load_sweep(
-    path: Path,
-    *,
-    models: Path | None = None,
-    overrides: Mapping[str, JSON] | None = None,
-    seed: int | None = None,
-    replicates: int | None = None,
-    trust: bool = False,
-) -> Sweep:
-    """Load a sweep with its variants and units.
-
-    Args:
-        path: The document.
-        models: A catalogue in place of the base's models.
-        overrides: Values by path, set in every variant before those that vary.
-        seed: A root seed in place of the document's.
-        replicates: Runs of each unit under each variant, in place of the document's.
-        trust: What the teams name may be run: Python functions, programs.
+def load_sweep(path: Path, **given: Unpack[LoadKeywords]) -> Sweep:
+    """Load a sweep with its variants and units; ``given`` are fields of ``LoadOptions``.
 
     Raises:
         SpecError: There are errors; all of them.
     """
-    options = LoadOptions(models=models, overrides=overrides or {}, seed=seed, trust=trust)
-    sweep, issues = _Loading(path, options).load()
-    if issues or sweep is None:
-        raise SpecError(issues)
-    return sweep if replicates is None else replace(sweep, replicates=replicates)
+    return _Loading(path, LoadOptions(**given)).loaded()
 
 
-class _Loading(DocumentLoading):
+class _Loading(DocumentLoading[Sweep]):
     def load(self) -> tuple[Sweep | None, list[SpecIssue]]:
         data = self.read("sweep")
         if data is None:
@@ -116,7 +94,7 @@ class _Loading(DocumentLoading):
             self.options,
             evaluators=data.get("evaluators"),
             marks=self.marks,
-            tell=self.report,
+            report=self.report,
         )
 
     # -- factors, points, units
@@ -183,11 +161,11 @@ class _Loading(DocumentLoading):
         units: Sequence[Unit],
         cells: Sequence[Cell],
     ) -> Sweep:
-        shared = _shared(data, bases.experiment, self.seed(data))
+        declared = self.declared(data)
+        if bases.experiment is not None:
+            declared |= {field: getattr(bases.experiment, field) for field in _SHARED}
         return Sweep(
-            name=data["name"],
-            question=data.get("question", ""),
-            folder=self.folder.resolve(),
+            **declared,
             base=data["base"],
             experiment=bases.experiment,
             bases={arm: team.topology.hash for arm, team in bases.teams.items()},
@@ -196,24 +174,8 @@ class _Loading(DocumentLoading):
             points=design[1],
             cells=cells,
             units=units,
-            **shared,
-            analysis=data.get("analysis", {}),
             read=bases.read,
-            document=data,
         )
-
-
-def _shared(data: Mapping[str, JSON], experiment: Experiment | None, seed: int) -> dict[str, JSON]:
-    """Return what all variants have in common: the experiment's, else the sweep's own."""
-    if experiment is not None:
-        fields = ("replicates", "seed", "share_prefix", "composites")
-        return {field: getattr(experiment, field) for field in fields}
-    return {
-        "replicates": data.get("replicates", 1),
-        "seed": seed,
-        "share_prefix": data.get("pairing", {}).get("share_prefix", False),
-        "composites": data.get("composites", {}),
-    }
 
 
 def _brought(data: Mapping[str, JSON]) -> Iterator[Problem]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.study_folder import (
     changed_files,
     changed_files_notice,
@@ -19,27 +17,10 @@ from orglab.results.store.rename_arms import Renaming
 from orglab.results.store.store import Store
 from orglab.results.tables.sweep_plan import SweepPlan, arm_of, sweep_plan
 
-__all__ = ["open_sweep", "sweep_batch", "sweep_folder"]
+__all__ = ["open_sweep"]
 
 
-def sweep_folder(sweep: Sweep, runs: Path = Path("runs")) -> Path:
-    """Return where a sweep is kept unless the user says otherwise: ``runs/NAME-HASH``."""
-    return runs / f"{sweep.name}-{sweep.hash[:8]}"
-
-
-def sweep_batch(sweep: Sweep, **options: Any) -> Batch:  # noqa: ANN401 - Batch's own fields
-    """Return the runs of a sweep, an arm for each team; ``options`` are further fields of ``Batch``."""
-    return Batch(
-        arms=[Arm(name=cell.name, team=cell.team, key=cell.key) for cell in sweep.cells],
-        units=sweep.units,
-        replicates=sweep.replicates,
-        seed=sweep.seed,
-        share_prefix=sweep.share_prefix,
-        **options,
-    )
-
-
-def open_sweep(folder: Path, sweep: Sweep, tell: Callable[[str], object] = str) -> Store:
+def open_sweep(folder: Path, sweep: Sweep, report: Callable[[str], object] = str) -> Store:
     """Return the study of a sweep in ``folder``, its plan frozen, open for writing.
 
     Runs of an earlier plan that belong to this one too are taken over under their new names.
@@ -47,7 +28,7 @@ def open_sweep(folder: Path, sweep: Sweep, tell: Callable[[str], object] = str) 
     Args:
         folder: The study's folder.
         sweep: The sweep.
-        tell: Called with what a user should know before anything runs.
+        report: Called with what a user should know before anything runs.
 
     Raises:
         StoreError: The folder holds another study; or it cannot be written.
@@ -58,7 +39,7 @@ def open_sweep(folder: Path, sweep: Sweep, tell: Callable[[str], object] = str) 
             raise mixed(folder, why)
         before = None if last is None else last.normal
         if changed := changed_files(store, before, sweep.read):
-            tell(changed_files_notice(folder, changed))
+            report(changed_files_notice(folder, changed))
         store.rename_arms(_renamings(store, sweep))
         freeze_plan(store, before, sweep.plan())
     return store

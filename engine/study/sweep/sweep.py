@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import digest
-from orglab.engine.run.engine import Unit
-from orglab.engine.study.batch.units import unit_content
-from orglab.engine.study.experiment.experiment import Experiment
+from orglab.engine.study.batch.batch import Arm
+from orglab.engine.study.experiment.experiment import Experiment, StudyDesign
 from orglab.engine.study.sweep.designs import Point
 from orglab.engine.study.sweep.factors import Factor
 from orglab.providers.base import JSON
@@ -47,13 +45,10 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep:
+class Sweep(StudyDesign):
     """A loaded sweep.
 
     Attributes:
-        name: Its name.
-        question: What it asks, "" where it does not say.
-        folder: The document's folder.
         base: The base's file as written.
         experiment: The base, where it is an experiment.
         bases: Arm -> hash of its team as it stands in the base; "" is the arm of a topology.
@@ -61,19 +56,8 @@ class Sweep:
         design: The design as written.
         points: The points, in the design's order.
         cells: The teams that are run, each once.
-        units: The units of work.
-        replicates: Runs of each unit under each cell.
-        seed: The root seed.
-        share_prefix: Identical calls are made once, until cells diverge.
-        composites: Outcome -> the outcomes whose mean it is.
-        analysis: What the report looks at, as written.
-        read: SHA-256 of each file that evaluators read.
-        document: The document as plain data.
     """
 
-    name: str
-    question: str
-    folder: Path
     base: str
     experiment: Experiment | None
     bases: Mapping[str, str]
@@ -81,14 +65,6 @@ class Sweep:
     design: JSON
     points: Sequence[Point]
     cells: Sequence[Cell]
-    units: Sequence[Unit]
-    replicates: int
-    seed: int
-    share_prefix: bool
-    composites: Mapping[str, Sequence[str]]
-    analysis: Mapping[str, JSON]
-    read: Mapping[str, str]
-    document: Mapping[str, JSON]
 
     @property
     def hash(self) -> str:
@@ -98,6 +74,10 @@ class Sweep:
         """
         bases = [[arm, spec] for arm, spec in self.bases.items()]
         return digest(canonical(["sweep", self.name, bases, self.seed, self.share_prefix]))
+
+    def batch_arms(self) -> list[Arm]:
+        """Return an arm for each team that is run."""
+        return [Arm(name=cell.name, team=cell.team, key=cell.key) for cell in self.cells]
 
     def plan(self) -> dict[str, JSON]:
         """Return the frozen plan: what is declared before the first run, as plain data."""
@@ -132,15 +112,7 @@ class Sweep:
                 }
                 for cell in self.cells
             ],
-            "units": [unit.id for unit in self.units],
-            "contents": {unit.id: unit_content(unit) for unit in self.units},
-            "replicates": self.replicates,
-            "seed": self.seed,
-            "share_prefix": self.share_prefix,
-            "evaluators": self.cells[0].team.topology.normal["evaluators"],
-            "composites": {name: list(parts) for name, parts in self.composites.items()},
-            "analysis": dict(self.analysis),
-            "read": dict(sorted(self.read.items())),
+            **self.shared_plan(self.cells[0].team),
         }
 
     def _reference_arm(self) -> str:

@@ -97,7 +97,7 @@ class VariantCompiler:
         for issue in issues:
             place = issue.file.removeprefix("--set ")
             if place == issue.file or place not in levels:
-                yield issue if place in self.options.overrides else self._of_variant(issue, name)
+                yield issue if place in self.options.sets else self._of_variant(issue, name)
                 continue
             path = ("vary", *levels[place].at)
             mark = self.marks.value(path)

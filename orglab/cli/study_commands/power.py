@@ -15,7 +15,7 @@ from rich.table import Table
 
 from orglab.cli.options import Trust
 from orglab.engine.study.batch.runner import run_batch
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import (
     Experiment,
     guard,
@@ -123,7 +123,7 @@ def _one(experiment: Experiment) -> dict[str, float | None]:
     with tempfile.TemporaryDirectory() as folder:
         store = open_experiment(Path(folder), experiment)
         try:
-            asyncio.run(run_batch(experiment_batch(experiment), store))
+            asyncio.run(run_batch(experiment.batch(), store))
         finally:
             store.close()
         findings = read_findings(Path(folder))

@@ -102,7 +102,7 @@ def test_92_a_changed_spec_never_mixes(
     name = "92-resume-changed-spec"
     before, after = case(name, "before.json"), case(name, "after.json")
     old, new = solo(team, head, before), solo(team, head, after)
-    assert study_folder(old) != study_folder(new)
+    assert study_folder(old.topology) != study_folder(new.topology)
     folder = tmp_path / "study"
     orglab.run(old, units=items(before), out=folder, providers=asked().providers)
     calls = asked()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orglab.engine.study.batch.runner import run_batch
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import load_experiment
 
 TEAM = """\
@@ -100,7 +100,7 @@ def run_experiment(path: Path, out: Path) -> Path:
     experiment = load_experiment(path)
     store = open_experiment(out, experiment)
     try:
-        asyncio.run(run_batch(experiment_batch(experiment), store))
+        asyncio.run(run_batch(experiment.batch(), store))
     finally:
         store.close()
     return out

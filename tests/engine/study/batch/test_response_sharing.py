@@ -19,7 +19,6 @@ from studies import query, run_experiment, write_experiment
 
 from orglab.engine.study.batch.batch import Batch, BatchTally, PlannedRun
 from orglab.engine.study.batch.response_sharing import StudySharing
-from orglab.engine.study.batch.study_folder import experiment_batch
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Completion, Request, TokenUsage, Unavailable
 from orglab.providers.scripted.provider import ScriptedProvider
@@ -131,7 +130,7 @@ EVENTS = """SELECT r.id, e.seq, e.kind, e.body FROM events e JOIN runs r USING (
 
 def order(experiment: Experiment) -> list[PlannedRun]:
     """The runs in their order."""
-    return list(experiment_batch(experiment).planned())
+    return list(experiment.batch().planned())
 
 
 def test_pairs_are_interleaved_in_a_seeded_order(load: Load) -> None:
@@ -496,5 +495,5 @@ def test_case_85_repeats(load: Load, tmp_path: Path, share: bool) -> None:
 def test_a_batch_of_one_arm_keeps_the_order_of_its_file(load: Load) -> None:
     """Outside experiments nothing is shuffled."""
     experiment = load(units=5)
-    batch = Batch(arms=experiment_batch(experiment).arms[:1], units=experiment.units)
+    batch = Batch(arms=experiment.batch().arms[:1], units=experiment.units)
     assert [planned.unit.index for planned in batch.planned()] == [0, 1, 2, 3, 4]

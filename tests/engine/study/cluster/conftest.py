@@ -14,7 +14,7 @@ import pytest
 
 from orglab.engine.study.batch.batch import Batch
 from orglab.engine.study.batch.executor import run_batch_on
-from orglab.engine.study.batch.study_folder import experiment_batch, open_experiment
+from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Request
 from orglab.providers.scripted.provider import ScriptedProvider
@@ -130,7 +130,7 @@ def run(experiment: Experiment, tmp_path: Path) -> Any:
 
     async def ran(name: str, on: str | None = None, **more: Any) -> Any:
         waits = {key: more.pop(key) for key in ("progress", "stop") if key in more}
-        batch: Batch = experiment_batch(experiment, **more)
+        batch: Batch = experiment.batch(**more)
         store = open_elsewhere(tmp_path / name, experiment)
         try:
             return await run_batch_on(batch, store, on=on, **waits)

@@ -11,7 +11,7 @@ from studies import write_files
 
 from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.sweep.load import load_sweep
-from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch
+from orglab.engine.study.sweep.study_folder import open_sweep
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.display.summary import summary
 from orglab.results.report.render.blocks import Paragraph
@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Run:
         answer = ScriptedProvider(lambda request: request.messages[-1].content)
         store = open_sweep(tmp_path / "study", sweep)
         try:
-            asyncio.run(run_batch(sweep_batch(sweep, providers={"*": answer}), store))
+            asyncio.run(run_batch(sweep.batch(providers={"*": answer}), store))
         finally:
             store.close()
         return tmp_path / "study"

@@ -12,8 +12,9 @@ import yaml
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.batch import BatchTally
 from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.study_folder import study_folder
 from orglab.engine.study.sweep.load import Sweep, check_sweep, load_sweep
-from orglab.engine.study.sweep.study_folder import open_sweep, sweep_batch, sweep_folder
+from orglab.engine.study.sweep.study_folder import open_sweep
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
 from orglab.results.tables.export import export
@@ -88,7 +89,7 @@ def run(sweep: Sweep, folder: Path) -> BatchTally:
     """Runs what of a sweep is not done yet."""
     store = open_sweep(folder, sweep)
     try:
-        return asyncio.run(run_batch(sweep_batch(sweep), store))
+        return asyncio.run(run_batch(sweep.batch(), store))
     finally:
         store.close()
 
@@ -327,7 +328,7 @@ def test_more_values_and_factors_run_only_what_is_new(write: Write, tmp_path: Pa
             "evaluators: [words]\n"
         )
     )
-    assert sweep_folder(grown) == sweep_folder(first)
+    assert study_folder(grown) == study_folder(first)
     tally = run(grown, tmp_path / "study")
     assert (tally.planned, tally.kept, tally.completed, tally.others) == (12, 4, 8, 0)
     with Reader(tmp_path / "study") as reader:
@@ -383,7 +384,7 @@ def test_the_table_has_a_row_a_run_with_factors_and_measures(write: Write, tmp_p
 
 def test_draws_are_the_same_for_all_variants_of_a_unit(write: Write) -> None:
     """Units, replicates and seed are common; keys tell the variants apart."""
-    batch = sweep_batch(load_sweep(write(CAPS), seed=4, replicates=3))
+    batch = load_sweep(write(CAPS), seed=4, replicates=3).batch()
     planned = list(batch.planned())
     assert (batch.seed, len(planned), len({run.id for run in planned})) == (4, 12, 12)
     assert [arm.key for arm in batch.arms] == [arm.team.topology.hash for arm in batch.arms]
