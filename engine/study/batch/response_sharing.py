@@ -27,7 +27,7 @@ PLANTED = "planted fault"
 
 
 def sharing_of(
-    store: Store, *, arms: bool, kept: Path | None, tell: Callable[[str], object]
+    store: Store, *, arms: bool, kept: Path | None, report: Callable[[str], object]
 ) -> StudySharing | None:
     """Return what a study's calls share, or None.
 
@@ -35,12 +35,12 @@ def sharing_of(
         store: The study.
         arms: Its arms share calls.
         kept: The file of the calls that studies keep for each other, or None.
-        tell: Called with a message about what goes wrong with that file.
+        report: Called with a message about what goes wrong with that file.
     """
     if not arms and kept is None:
         return None
     study = store.path.resolve().parent.name
-    calls = ResponseCache(kept, version=KEY_VERSION, study=study, tell=tell) if kept else None
+    calls = ResponseCache(kept, version=KEY_VERSION, study=study, tell=report) if kept else None
     return StudySharing(store, arms=arms, kept=calls)
 
 

@@ -42,7 +42,7 @@ MOST_AT_ONCE = 64
 MOST_HOSTED_AT_ONCE = 512
 """The same where a server is asked: its answers take seconds, and a run that waits costs nothing."""
 BEGUN_TOGETHER = 8
-"""Runs that are begun before others get a word in."""
+"""Runs that are begun before other tasks of the event loop may run."""
 RUNS_A_SLOT = 4
 """Runs under way for each call that the models take at once: none waits while others write."""
 
@@ -51,6 +51,7 @@ async def run_batch(
     batch: Batch,
     store: Store,
     *,
+    on: str | None = None,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
 ) -> BatchTally:
@@ -59,19 +60,29 @@ async def run_batch(
     Args:
         batch: What is to be run.
         store: The study's store, open for writing.
+        on: The address of a Dask scheduler, or ``local:N``; None: this process, where a batch of
+            which every run has ended is always run.
         progress: Called after each run.
         stop: Set it to stop: calls under way are waited for and kept, no other is begun.
 
     Raises:
+        ClusterError: There is no such cluster, its workers differ from this process, or it is gone.
         StoreError: The store cannot be written; nothing that is not durable was acted on.
         ValueError: A model's entry is wrong, or money is limited and a model has no largest cost.
     """
-    refuse_unbounded(batch.max_cost, batch.teams)
-    token = vectors_file.set(store.path.parent / "vectors.duckdb")
-    try:
+    if on is None or not _has_runs_left(batch, store):
         return await BatchRun(batch, store, progress, stop).run()
-    finally:
-        vectors_file.reset(token)
+    # Here, so that no other batch needs Dask.
+    from orglab.engine.study.cluster.client.runner import ClusterRun
+
+    return await ClusterRun(batch, store, progress, stop, on=on).run()
+
+
+def _has_runs_left(batch: Batch, store: Store) -> bool:
+    """Return whether a run of the batch is to be begun or resumed."""
+    ended = {"completed", "stopped"} | (set() if batch.retry_failed else {"failed"})
+    statuses = store.statuses()
+    return any(statuses.get(planned.id) not in ended for planned in batch.planned())
 
 
 def _quiet(_: BatchTally) -> None:
@@ -151,6 +162,7 @@ class BatchRun:
         progress: Progress | None = None,
         stop: asyncio.Event | None = None,
     ) -> None:
+        refuse_unbounded(batch.max_cost, batch.teams)
         self.batch, self.store = batch, store
         self.progress, self.stop = progress or _quiet, stop or asyncio.Event()
         self.sources = SourcePool()
@@ -159,7 +171,7 @@ class BatchRun:
         planned = len(batch.units) * batch.replicates * len(batch.arms)
         self.tally = BatchTally(planned=planned, teams=len(batch.arms), budget=self.budget)
         self.sharing = sharing_of(
-            store, arms=batch.share_prefix, kept=batch.kept, tell=self.tally.warnings.append
+            store, arms=batch.share_prefix, kept=batch.kept, report=self.tally.warnings.append
         )
         self.plans = {
             arm.name: RunPlan(arm.team, self.registries.of(arm.team.topology.models), self.sources)
@@ -190,6 +202,13 @@ class BatchRun:
 
     async def run(self) -> BatchTally:
         """Run what is not done yet."""
+        token = vectors_file.set(self.store.path.parent / "vectors.duckdb")
+        try:
+            return await self._run()
+        finally:
+            vectors_file.reset(token)
+
+    async def _run(self) -> BatchTally:
         for arm in self.batch.arms:
             topology = arm.team.topology
             self.store.add_spec(
@@ -322,12 +341,12 @@ class BatchRun:
                 arms.add(planned.arm.name)
                 yield planned
 
-    def _closed(self, words: str) -> None:
+    def _closed(self, reason: str) -> None:
         """An account is closed to us: no other call is begun, or each would fail a run."""
         if not self.stop.is_set():
             self.tally.warnings.append(
-                f"Ended at once, since no call of this account can be answered ({words}). When that "
-                "is cured, the same command with --retry-failed goes on from here."
+                f"Stopped: no call of this account can be answered ({reason}). After the account is "
+                "usable again, the same command with --retry-failed resumes the runs."
             )
         self.stop.set()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from orglab.engine.run.calls.model_registry import ModelRegistries
@@ -13,25 +13,25 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.spec.build import build
 from orglab.engine.spec.compose.sources import Sources
 from orglab.engine.spec.compose.subteams import role_paths
-from orglab.engine.spec.errors import Problem, SpecError, SpecIssue, SpecPath
+from orglab.engine.spec.errors import Problem, SpecError, SpecPath
 from orglab.engine.spec.model import EvaluatorUse, Topology
 from orglab.engine.spec.plugin_settings import PluginCheck, evaluator_places, spread
-from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
+from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file
 from orglab.engine.spec.validate.schema_errors import shape_problems
-from orglab.engine.spec.yaml.reader import Document, read_bytes
-from orglab.engine.spec.yaml.source_map import Mark, Marks, Place
+from orglab.engine.spec.yaml.source_map import Marks, Place
 from orglab.engine.study.batch.budget import Budget
 from orglab.engine.study.batch.preflight import preflight_problems
 from orglab.engine.study.batch.response_sharing import sharing_of
 from orglab.engine.study.evaluate.evaluate_run import RunEvaluator
 from orglab.engine.study.evaluate.judging import Judging
+from orglab.engine.study.experiment.document_loading import DocumentLoading, LoadOptions
 from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.providers.base import JSON
 from orglab.results.store.reader import RunRow
 from orglab.results.store.store import Store
 from orglab.results.tables.sweep_plan import sweep_plan
 
-__all__ = ["evaluators_of", "rescore", "roles_of"]
+__all__ = ["Rescoring", "evaluators_of", "roles_of"]
 
 AT_ONCE = 16
 """Runs measured at once."""
@@ -61,48 +61,46 @@ def evaluators_of(
     Raises:
         SpecError: It cannot be read, or an evaluator is wrong; all errors.
     """
-    try:
-        document = read_bytes(read_limited(path), str(path))
-    except FileRefused as refused:
-        problem = Problem(path=(), wrong=str(refused))
-        raise SpecError([SpecIssue(file=str(path), line=0, column=0, problem=problem)]) from refused
-    if document.issues:
-        raise SpecError(document.issues)
-    reading = _Reading(path, document, roles)
-    uses = reading.uses()
-    reading.tell(preflight_problems(uses, sample, path.parent.resolve(), trust=trust))
+    reading = _Reading(path, LoadOptions(trust=trust))
+    uses = reading.uses(roles)
+    reading.refuse(preflight_problems(uses, sample, path.parent.resolve(), trust=trust))
     return uses
 
 
-class _Reading:
-    def __init__(self, path: Path, document: Document, roles: Collection[str]) -> None:
-        data, place = document.data, document.place
-        if isinstance(data, list):
-            data, place = {"evaluators": data}, Place(place.mark, None, {"evaluators": place})
-        self.path, self.marks = path, Marks(place)
-        self.written = data.get("evaluators") if isinstance(data, dict) else None
-        self.roles = roles
-
-    def uses(self) -> list[EvaluatorUse]:
+class _Reading(DocumentLoading[list[EvaluatorUse]]):
+    def uses(self, roles: Collection[str]) -> list[EvaluatorUse]:
         """Return the evaluators, short forms spread out, files relative to the document's folder.
 
         Raises:
             SpecError: One is wrong; all errors.
         """
-        if not isinstance(self.written, list) or not self.written:
+        document = self.open()
+        self.refuse(())
+        written: JSON = None if document is None else document.data
+        if document is not None and isinstance(written, list):
+            self.marks = Marks(Place(document.place.mark, None, {"evaluators": document.place}))
+        elif isinstance(written, dict):
+            written = written.get("evaluators")
+        if not isinstance(written, list) or not written:
             wrong = "expected a list of evaluators, or a map with `evaluators`"
-            self.tell([Problem(path=(), wrong=wrong)])
-        data: dict[str, JSON] = {"evaluators": self.written, "roles": dict.fromkeys(self.roles)}
-        self.tell(
+            self.refuse([Problem(path=(), wrong=wrong)])
+        data: dict[str, JSON] = {"evaluators": written, "roles": dict.fromkeys(roles)}
+        self.refuse(
             problem
             for path, item, _ in evaluator_places(data)
             for problem in shape_problems(item, "evaluator", path)
         )
-        sources = Sources(folder=self.path.parent)
+        sources = Sources(folder=self.folder)
         check = PluginCheck(marks=self.marks, sources=sources, problems=[], files={}, arguments={})
         check.document(data)
-        self.tell(check.problems)
+        self.refuse(check.problems)
         return [self._use(path, item, check) for path, item, _ in evaluator_places(data)]
+
+    def refuse(self, problems: Iterable[Problem]) -> None:
+        """Raise the errors so far, and these."""
+        self.report(*problems)
+        if self.issues:
+            raise SpecError(list(self.issues))
 
     def _use(self, path: SpecPath, item: JSON, check: PluginCheck) -> EvaluatorUse:
         name = (spread(item) or ("", None))[0]
@@ -117,37 +115,15 @@ class _Reading:
     def _relative(self, file: Path) -> str:
         return Path(os.path.relpath(file, self.path.parent.resolve())).as_posix()
 
-    def tell(self, problems: Iterator[Problem] | Sequence[Problem]) -> None:
-        """Raise what is wrong, in its place."""
-        issues = [self._issue(problem) for problem in problems]
-        if issues:
-            raise SpecError(issues)
-
-    def _issue(self, problem: Problem) -> SpecIssue:
-        marks = self.marks
-        mark: Mark = marks.key(problem.path) if problem.at_key else marks.value(problem.path)
-        return SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
-
 
 # --- the runs ------------------------------------------------------------------------------------
 
 
-async def rescore(
-    store: Store,
-    uses: Sequence[EvaluatorUse],
-    *,
-    folder: Path,
-    anew: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-    stop: asyncio.Event | None = None,
-    kept: Path | None = None,
-    tell: Callable[[str], object] | None = None,
-    trust: bool = False,
-    budget: Budget | None = None,
-) -> int:
-    """Measure every ended run with what has not measured it yet.
+@dataclass(kw_only=True)
+class Rescoring:
+    """Measures every ended run of a study with what has not measured it yet.
 
-    Args:
+    Attributes:
         store: The study, open for writing.
         uses: The evaluators.
         folder: Where the files that evaluators name lie, and those of the units' inputs.
@@ -156,78 +132,24 @@ async def rescore(
         progress: Called with the number of runs measured so far, and of all.
         stop: Set it to stop: calls under way are waited for and kept, no other is begun.
         kept: The file of the calls that studies keep for each other, or None.
-        tell: Called with a message about what goes wrong with that file.
+        report: Called with a message about what goes wrong with that file or an account.
         trust: The evaluators may have keys sent where they say.
         budget: The study's money, of ``budget_of``; None: judges may cost anything.
-
-    Returns:
-        How many runs were looked at.
-
-    Raises:
-        StoreError: The store cannot be written.
     """
-    rescoring = _Rescoring(
-        store, uses, folder, anew, stop or asyncio.Event(), kept, tell, trust, budget
-    )
-    return await _each(rescoring, progress or _nobody)
 
-
-async def _each(rescoring: _Rescoring, progress: Callable[[int, int], None]) -> int:
-    """Measure every ended run; how many were looked at."""
-    rows = [row for row in rescoring.store.runs() if row.status != "running"]
-    waiting = iter(rows)
-    issues: list[Exception] = []
-    done = 0
-
-    async def work() -> None:
-        nonlocal done
-        for row in waiting:
-            if rescoring.stopping() or issues:
-                return
-            try:
-                await rescoring.run(row)
-            except Exception as error:  # noqa: BLE001 - raised when the others' replies are kept
-                issues.append(error)
-                return
-            if rescoring.stopping():
-                return
-            done += 1
-            progress(done, len(rows))
-
-    token = vectors_file.set(rescoring.store.path.parent / "vectors.duckdb")
-    try:
-        await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(rows)))))
-    finally:
-        vectors_file.reset(token)
-        await rescoring.registries.aclose()
-        if rescoring.sharing is not None:
-            rescoring.sharing.close()
-    if issues:
-        raise issues[0]
-    return done
-
-
-def _nobody(_done: int, _all: int) -> None:
-    """Tell nobody how far it has come."""
-
-
-def _quiet(_: str) -> None:
-    """Tell nobody."""
-
-
-@dataclass
-class _Rescoring:
     store: Store
     uses: Sequence[EvaluatorUse]
     folder: Path
-    anew: bool
-    stop: asyncio.Event
+    anew: bool = False
+    progress: Callable[[int, int], object] = lambda _done, _all: None
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
     kept: Path | None = None
-    tell: Callable[[str], object] | None = None
+    report: Callable[[str], object] = str
     trust: bool = False
     budget: Budget | None = None
 
     def __post_init__(self) -> None:
+        """Read the study's plans, by which calls are shared."""
         self.registries = ModelRegistries()
         self._topologies: dict[str, Topology] = {}
         plans = self.store.rows("SELECT hash FROM specs WHERE kind IN ('experiment', 'sweep')")
@@ -235,21 +157,57 @@ class _Rescoring:
         self._apart = bool(shares) and True not in shares
         self._sweep = sweep_plan(self.store)
         self.sharing = sharing_of(
-            self.store, arms=True in shares, kept=self.kept, tell=self.tell or _quiet
+            self.store, arms=True in shares, kept=self.kept, report=self.report
         )
+        self._done = 0
+        self._issue: Exception | None = None
+
+    async def run(self) -> int:
+        """Measure the runs; return how many were looked at.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        rows = [row for row in self.store.runs() if row.status != "running"]
+        waiting = iter(rows)
+        token = vectors_file.set(self.store.path.parent / "vectors.duckdb")
+        try:
+            workers = min(AT_ONCE, len(rows))
+            await asyncio.gather(*(self._work(waiting, len(rows)) for _ in range(workers)))
+        finally:
+            vectors_file.reset(token)
+            await self.registries.aclose()
+            if self.sharing is not None:
+                self.sharing.close()
+        if self._issue is not None:
+            raise self._issue
+        return self._done
+
+    async def _work(self, waiting: Iterator[RunRow], every: int) -> None:
+        for row in waiting:
+            if self.stopping() or self._issue is not None:
+                return
+            try:
+                await self._evaluate(row)
+            except Exception as error:  # noqa: BLE001 - raised when the others' replies are kept
+                self._issue = self._issue or error
+                return
+            if self.stopping():
+                return
+            self._done += 1
+            self.progress(self._done, every)
 
     def stopping(self) -> bool:
         """No other call is to be begun."""
         return self.stop.is_set() or (self.budget is not None and self.budget.reached)
 
-    def _closed(self, words: str) -> None:
+    def _closed(self, reason: str) -> None:
         """An account of a judge is closed to us."""
-        if not self.stop.is_set() and self.tell is not None:
-            self.tell(f"Ended at once, since no call of this account can be answered ({words}).")
+        if not self.stop.is_set():
+            self.report(f"Stopped: no call of this account can be answered ({reason}).")
         self.stop.set()
 
-    async def run(self, row: RunRow) -> None:
-        """Measure one run."""
+    async def _evaluate(self, row: RunRow) -> None:
         record = self.store.record(row.id)
         judging = Judging(
             topology=self._topology(row.spec),

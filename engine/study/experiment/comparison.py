@@ -14,8 +14,7 @@ from orglab.engine.graph.draw.mermaid import mermaid_text
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import InputField, Topology
-from orglab.engine.study.experiment.diff import ABSENT, Difference, differences, undeclared
-from orglab.engine.study.experiment.experiment import tested
+from orglab.engine.study.experiment.diff import ABSENT, Difference, differences, tested, undeclared
 from orglab.engine.study.plan.dry_run import Prompt, rendered_prompts
 from orglab.providers.base import JSON
 from orglab.results.word_diff import changed_words

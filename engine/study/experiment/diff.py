@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from orglab.providers.base import JSON
 
-__all__ = ["ABSENT", "Difference", "covered", "differences", "undeclared"]
+__all__ = ["ABSENT", "Difference", "covered", "differences", "tested", "undeclared"]
 
 
 Kind: TypeAlias = Literal[
@@ -106,6 +106,11 @@ def covered(path: Sequence[str], treatment: Sequence[str]) -> bool:
     ``*`` stands for any part of one name. Names that hold dots, such as files, may stand in a path.
     """
     return any(_covers(declared, path) for declared in treatment)
+
+
+def tested(found: Sequence[Difference]) -> list[Difference]:
+    """Return the differences without evaluators, which are the experiment's own, the same for all arms."""
+    return [each for each in found if each.kind != "evaluation"]
 
 
 def undeclared(found: Sequence[Difference], treatment: Sequence[str]) -> list[Difference]:

@@ -14,12 +14,12 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.units import unit_content
 from orglab.engine.study.experiment.declarations import Contrast
-from orglab.engine.study.experiment.diff import Difference, differences, undeclared
+from orglab.engine.study.experiment.diff import Difference, differences, tested, undeclared
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.word_diff import changed_words
 
-__all__ = ["Experiment", "StudyDesign", "UndeclaredDifference", "guard", "tested"]
+__all__ = ["Experiment", "StudyDesign", "UndeclaredDifference", "guard"]
 
 
 class UndeclaredDifference(Exception):
@@ -150,11 +150,6 @@ def guard(experiment: Experiment) -> None:
     if lines:
         hint = "declare it under `treatment`, or make the arms equal there"
         raise UndeclaredDifference([*lines, hint])
-
-
-def tested(found: Sequence[Difference]) -> list[Difference]:
-    """Without evaluators: they are the experiment's own, the same for all arms."""
-    return [each for each in found if each.kind != "evaluation"]
 
 
 def _difference_text(found: Difference) -> str:

@@ -33,7 +33,7 @@ from orglab.engine.study.experiment.declarations import (
     treatment_problems,
     treatments_of,
 )
-from orglab.engine.study.experiment.diff import differences
+from orglab.engine.study.experiment.diff import differences, tested
 from orglab.engine.study.experiment.document_loading import (
     DocumentLoading,
     LoadKeywords,
@@ -43,7 +43,6 @@ from orglab.engine.study.experiment.experiment import (
     Experiment,
     UndeclaredDifference,
     guard,
-    tested,
 )
 from orglab.engine.study.experiment.outcomes import outcome_problems
 from orglab.providers.base import JSON

@@ -19,7 +19,7 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import EvaluatorUse
 from orglab.engine.study.batch.budget import Budget, budget_of, unbounded_words
 from orglab.engine.study.batch.preflight import unbounded_uses
-from orglab.engine.study.evaluate.rescore import evaluators_of, rescore, roles_of
+from orglab.engine.study.evaluate.rescore import Rescoring, evaluators_of, roles_of
 from orglab.providers.human.terminal import paused_by
 from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
@@ -50,13 +50,22 @@ def evaluate(
         sample = _sample(store)
         uses = evaluators_of(with_, roles_of(store), sample, trust=trust)
         budget = _budget(max_cost, store, uses, sample, with_.parent)
-        work = _evaluate(store, uses, with_.parent, anew, console, cache, trust, budget)
-        looked, ended = asyncio.run(work)
+        rescoring = Rescoring(
+            store=store,
+            uses=uses,
+            folder=with_.parent,
+            anew=anew,
+            kept=response_cache_file(store.path.parent) if cache else None,
+            report=lambda message: console.print(visible(message), markup=False, highlight=False),
+            trust=trust,
+            budget=budget,
+        )
+        looked, ended = asyncio.run(_rescored(rescoring, console))
     finally:
         store.close()
     console.print(summary([folder]))
-    words = "1 evaluator" if len(uses) == 1 else f"{len(uses)} evaluators"
-    typer.echo(f"{looked} of {ended} ended runs looked at with {words}.")
+    count = "1 evaluator" if len(uses) == 1 else f"{len(uses)} evaluators"
+    typer.echo(f"{looked} of {ended} ended runs looked at with {count}.")
     if budget is not None and budget.reached:
         typer.echo(at_the_budget(budget))
         raise typer.Exit(BUDGET_REACHED)
@@ -82,33 +91,14 @@ def _sample(store: Store) -> Unit:
     raise ValueError(f"{store.path} holds no runs")
 
 
-async def _evaluate(
-    store: Store,
-    uses: Sequence[EvaluatorUse],
-    folder: Path,
-    anew: bool,
-    console: Console,
-    cache: bool,
-    trust: bool,
-    budget: Budget | None,
-) -> tuple[int, int]:
-    stop = stop_on_interrupt(console)
-    ended = sum(status != "running" for status in store.statuses().values())
+async def _rescored(rescoring: Rescoring, console: Console) -> tuple[int, int]:
+    """Return how many runs were looked at, and how many have ended."""
+    rescoring.stop = stop_on_interrupt(console)
+    ended = sum(status != "running" for status in rescoring.store.statuses().values())
     with (
         Progress(console=console, transient=True, disable=not console.is_terminal) as bar,
         paused_by(partial(paused, bar)),
     ):
         task = bar.add_task("runs", total=ended)
-        looked = await rescore(
-            store,
-            uses,
-            folder=folder,
-            anew=anew,
-            progress=lambda done, _: bar.update(task, completed=done),
-            stop=stop,
-            kept=response_cache_file(store.path.parent) if cache else None,
-            tell=lambda words: console.print(visible(words), markup=False, highlight=False),
-            trust=trust,
-            budget=budget,
-        )
-    return looked, ended
+        rescoring.progress = lambda done, _: bar.update(task, completed=done)
+        return await rescoring.run(), ended

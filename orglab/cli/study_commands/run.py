@@ -33,8 +33,8 @@ from orglab.cli.run_options import RunOptions, design_summary, request_of
 from orglab.cli.study_commands.report import tell_report
 from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
 from orglab.engine.study.batch.budget import refuse_unbounded
-from orglab.engine.study.batch.executor import run_batch_on
 from orglab.engine.study.batch.preflight import judge_models
+from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.batch.study_folder import fresh_folder, in_here
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.engine.study.plan.plan import unreal_dollars
@@ -136,7 +136,7 @@ async def _run(
     gc.collect()
     gc.freeze()  # what is loaded stays loaded: a fifth of a turn's time went to looking at it again
     stop = stop_on_interrupt(console)
-    return await run_batch_on(batch, store, on=on, progress=progress, stop=stop)
+    return await run_batch(batch, store, on=on, progress=progress, stop=stop)
 
 
 def _report(console: Console, tally: BatchTally, folder: Path, *, table: bool) -> None:

@@ -7,11 +7,10 @@ import socket
 from collections.abc import Iterator
 
 from orglab.engine.run.calls.call_key import digest
-from orglab.engine.study.batch.batch import Batch, BatchTally, PlannedRun, Progress
-from orglab.engine.study.batch.budget import refuse_unbounded
+from orglab.engine.study.batch.batch import Batch, PlannedRun, Progress
 from orglab.engine.study.batch.run_gate import RunGate
 from orglab.engine.study.batch.runner import BatchRun, Ending, room
-from orglab.engine.study.cluster.client.address import ClusterAddress, address_of, connected
+from orglab.engine.study.cluster.client.address import address_of, connected
 from orglab.engine.study.cluster.client.bundle import Bundle, BundledArm, unit_form
 from orglab.engine.study.cluster.client.dispatched_run import DispatchedRun
 from orglab.engine.study.cluster.client.limit_broker import LimitBroker
@@ -19,49 +18,15 @@ from orglab.engine.study.cluster.client.version_check import plugins_used
 from orglab.engine.study.cluster.client.worker_connection import StudyServices
 from orglab.engine.study.cluster.client.worker_pool import StudyContext, WorkerPool
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
-from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.results.store.journal.run_journal import RunJournal
 from orglab.results.store.store import Store
 
-__all__ = ["run_on_cluster"]
+__all__ = ["ClusterRun"]
 
 
 MOST_LOST = 5
 """So often a run is given to another worker; then it may be what kills them."""
 AT_TERMINAL = "human"
-
-
-async def run_on_cluster(
-    batch: Batch,
-    store: Store,
-    on: str,
-    *,
-    progress: Progress | None = None,
-    stop: asyncio.Event | None = None,
-) -> BatchTally:
-    """Run what of a batch is not done yet, on the workers of a Dask cluster.
-
-    Args:
-        batch: What is to be run; its models are those of the specs.
-        store: The study's store, open for writing. This process is the only one that writes it.
-        on: The address of a Dask scheduler, or ``local:N`` for N worker processes of this machine.
-        progress: Called after each run.
-        stop: Set it to stop: calls under way are waited for and kept, no other is begun.
-
-    Raises:
-        ClusterError: There is no such cluster; its workers have another orglab or other plugins; or
-            it went. Every reply that was durable is kept.
-        StoreError: The store cannot be written; nothing that is not durable was acted on.
-        ValueError: A model's entry is wrong, or money is limited and a model has no largest cost.
-    """
-    address = address_of(on)
-    refuse_unbounded(batch.max_cost, batch.teams)
-    _refuse_local_providers(batch)
-    token = vectors_file.set(store.path.parent / "vectors.duckdb")
-    try:
-        return await _ClusterRun(batch, store, progress, stop, address=address).run()
-    finally:
-        vectors_file.reset(token)
 
 
 def _refuse_local_providers(batch: Batch) -> None:
@@ -74,7 +39,20 @@ def _refuse_local_providers(batch: Batch) -> None:
         raise ClusterError("a person answers at the terminal of one process: run without --on")
 
 
-class _ClusterRun(BatchRun):
+class ClusterRun(BatchRun):
+    """A batch whose runs are executed by the workers of a Dask cluster.
+
+    Args:
+        batch: What is to be run; its models are those of the specs.
+        store: The study's store, open for writing. This process is the only one that writes it.
+        progress: Called after each run.
+        stop: Set it to stop.
+        on: The address of a Dask scheduler, or ``local:N`` for N worker processes of this machine.
+
+    Raises:
+        ClusterError: There is no such cluster.
+    """
+
     def __init__(
         self,
         batch: Batch,
@@ -82,10 +60,11 @@ class _ClusterRun(BatchRun):
         progress: Progress | None,
         stop: asyncio.Event | None,
         *,
-        address: ClusterAddress,
+        on: str,
     ) -> None:
+        self._address = address_of(on)
+        _refuse_local_providers(batch)
         super().__init__(batch, store, progress, stop)
-        self._address = address
         self._bundle = Bundle()
         self._arms = {
             arm.name: BundledArm(
@@ -160,15 +139,15 @@ class _ClusterRun(BatchRun):
             task.add_done_callback(self._working.discard)
 
     async def _execute(self, planned: PlannedRun) -> None:
-        words = ""
+        reason = ""
         for _ in range(MOST_LOST):
             try:
                 return await super()._execute(planned)
             except RunLost as lost:
-                words = str(lost)
+                reason = str(lost)
         raise ClusterError(
             f"a run (unit {planned.unit.id}, arm {planned.arm.name}) was lost {MOST_LOST} times, "
-            f"the last time because {words}: it may be what ends the workers"
+            f"the last time because {reason}: it may be what ends the workers"
         )
 
     async def _ending_of(self, planned: PlannedRun, journal: RunJournal, gate: RunGate) -> Ending:

@@ -11,7 +11,7 @@ import pytest
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
-from orglab.engine.study.batch.executor import run_batch_on
+from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.cluster.errors import ClusterError
 from orglab.results.store.store import Store
 
@@ -34,7 +34,7 @@ async def test_a_batch_with_nothing_to_run_starts_no_cluster(
     batch = Batch(arms=[Arm.alone(team(TEAM))], units=units)
     pytest.importorskip("distributed", reason="clusters need orglab[dask]")
     with Store(tmp_path / "s") as store:
-        assert (await run_batch_on(batch, store)).completed == 1
-        assert (await run_batch_on(batch, store, on="nowhere")).kept == 1
+        assert (await run_batch(batch, store)).completed == 1
+        assert (await run_batch(batch, store, on="nowhere")).kept == 1
         with pytest.raises(ClusterError, match="nowhere"):
-            await run_batch_on(replace(batch, replicates=2), store, on="nowhere")
+            await run_batch(replace(batch, replicates=2), store, on="nowhere")

@@ -16,7 +16,7 @@ from studies import run_experiment, write_experiment
 import orglab
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import BatchTally
-from orglab.engine.study.evaluate.rescore import evaluators_of, rescore, roles_of
+from orglab.engine.study.evaluate.rescore import Rescoring, evaluators_of, roles_of
 from orglab.engine.study.experiment.load import Experiment
 from orglab.engine.study.plan.cache_miss import explain_cached
 from orglab.providers.base import Completion, Provider, Request, TokenUsage, Unavailable
@@ -314,7 +314,7 @@ def _evaluate(store: Store, uses: Any, folder: Path, judge: Provider) -> None:
             "orglab.engine.run.calls.model_registry.load_plugin", lambda *_: _maker(judge)
         )
         kept = folder / "runs/calls.sqlite"
-        asyncio.run(rescore(store, uses, folder=folder, kept=kept))
+        asyncio.run(Rescoring(store=store, uses=uses, folder=folder, kept=kept).run())
 
 
 def _maker(judge: Provider) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orglab.engine.study.batch.batch import Batch
-from orglab.engine.study.batch.executor import run_batch_on
+from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Request
@@ -133,7 +133,7 @@ def run(experiment: Experiment, tmp_path: Path) -> Any:
         batch: Batch = experiment.batch(**more)
         store = open_elsewhere(tmp_path / name, experiment)
         try:
-            return await run_batch_on(batch, store, on=on, **waits)
+            return await run_batch(batch, store, on=on, **waits)
         finally:
             store.close()
 

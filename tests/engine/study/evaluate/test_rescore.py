@@ -14,7 +14,7 @@ from studies import run_experiment, write_experiment
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.budget import budget_of
-from orglab.engine.study.evaluate.rescore import evaluators_of, rescore, roles_of
+from orglab.engine.study.evaluate.rescore import Rescoring, evaluators_of, roles_of
 from orglab.providers.base import Completion, Request
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.store.reader import Reader
@@ -119,7 +119,11 @@ def again(study: Path, tmp_path: Path) -> Again:
         store = Store(study)
         try:
             uses = evaluators_of(document, roles_of(store), SAMPLE)
-            return asyncio.run(rescore(store, uses, folder=tmp_path, anew=anew, stop=stop))
+            return asyncio.run(
+                Rescoring(
+                    store=store, uses=uses, folder=tmp_path, anew=anew, stop=stop or asyncio.Event()
+                ).run()
+            )
         finally:
             store.close()
 
@@ -270,7 +274,9 @@ async def test_judges_stay_within_a_budget(study: Path, tmp_path: Path, models: 
         try:
             uses = evaluators_of(tmp_path / "with.yaml", roles_of(store), SAMPLE)
             budget = budget_of(limit, store)
-            done = await rescore(store, uses, folder=tmp_path, anew=True, budget=budget)
+            done = await Rescoring(
+                store=store, uses=uses, folder=tmp_path, anew=True, budget=budget
+            ).run()
         finally:
             store.close()
         assert budget is not None
