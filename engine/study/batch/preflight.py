@@ -25,6 +25,7 @@ __all__ = [
     "files_read",
     "judge_models",
     "preflight_problems",
+    "texts_in",
     "unbounded_judges",
     "unbounded_uses",
 ]
@@ -99,7 +100,7 @@ def files_read(team: Team) -> list[str]:
     known = team.topology.normal["files"]
     found: dict[str, None] = {}
     for made in _made_of(team):
-        found.update(dict.fromkeys(name for name in _texts(made.use.arguments) if name in known))
+        found.update(dict.fromkeys(name for name in texts_in(made.use.arguments) if name in known))
         try:
             made.prepare()
         except (EvaluationError, ValueError):
@@ -109,10 +110,11 @@ def files_read(team: Team) -> list[str]:
     return sorted(found)
 
 
-def _texts(value: JSON) -> Iterator[str]:
-    if isinstance(value, Mapping | list):
+def texts_in(value: JSON) -> Iterator[str]:
+    """Yield the strings in a value, at any depth."""
+    if isinstance(value, Mapping | list | tuple):
         for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(part)
+            yield from texts_in(part)
     elif isinstance(value, str):
         yield value
 
@@ -137,7 +139,7 @@ class _Made:
         return list(evaluator.asks(self.context)) if evaluator is not None else []
 
     def _evaluator(self) -> Evaluator | None:
-        if any(is_template(text) for text in _texts(self.use.arguments)):
+        if any(is_template(text) for text in texts_in(self.use.arguments)):
             try:
                 return make_evaluator(self.use, self.toolbox)
             except ValueError:

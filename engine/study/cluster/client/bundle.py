@@ -13,10 +13,11 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, content_hash
 from orglab.engine.study.batch.batch import Arm
+from orglab.engine.study.batch.preflight import texts_in
 from orglab.engine.study.cluster.errors import ClusterError
 from orglab.providers.base import JSON
 
-__all__ = ["CHUNK", "Bundle", "BundledArm", "unit_form"]
+__all__ = ["CHUNK", "Bundle", "BundledArm", "teams_of", "unit_form"]
 
 
 CHUNK: Final = 3 * 2**20
@@ -65,8 +66,8 @@ class Bundle:
                 file.seek(at)
                 return file.read(CHUNK)
         except OSError as error:
-            words = f"{path.name} cannot be sent to workers: {error.strerror}"
-            raise ClusterError(words) from error
+            reason = f"{path.name} cannot be sent to workers: {error.strerror}"
+            raise ClusterError(reason) from error
 
 
 @dataclass(kw_only=True)
@@ -111,7 +112,7 @@ class BundledArm:
         folder = self.arm.team.topology.folder
         found: dict[str, str] = {}
         for settings in self._settings:
-            for text in _texts(_rendered(settings, unit)):
+            for text in texts_in(_rendered(settings, unit)):
                 if text in unit.files or text in self.form["files"]:
                     continue
                 try:
@@ -129,26 +130,19 @@ def _rendered(settings: JSON, unit: Unit) -> JSON:
         return None
 
 
-def _settings(topology: Topology) -> Iterator[JSON]:
-    for use in topology.tools.values():
-        yield dict(use.settings)
-    for link in topology.authority:
-        for check in link.trigger.checks:
-            yield dict(check.arguments)
+def teams_of(topology: Topology) -> Iterator[Topology]:
+    """Yield a topology and the teams within it."""
+    yield topology
     for role in topology.roles.values():
         if role.team is not None:
-            yield from _settings(role.team)
+            yield from teams_of(role.team)
 
 
-def _texts(value: JSON) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _texts(part)
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _texts(part)
+def _settings(topology: Topology) -> Iterator[JSON]:
+    for team in teams_of(topology):
+        yield from (dict(use.settings) for use in team.tools.values())
+        for link in team.authority:
+            yield from (dict(check.arguments) for check in link.trigger.checks)
 
 
 def _files(topology: Topology) -> Iterator[tuple[str, Path, str | None]]:
@@ -156,9 +150,7 @@ def _files(topology: Topology) -> Iterator[tuple[str, Path, str | None]]:
     folder = topology.folder
     files = topology.normal["files"]
     names = {name: None if _large(name) else sha for name, sha in files.items()}
-    for name in _model_files(topology.normal):
-        names.setdefault(name, None)
-    for name in _programs(topology.normal):
+    for name in _unhashed(topology.normal):
         names.setdefault(name, None)
     for name, sha in names.items():
         if not name.startswith(_WEIGHTS):
@@ -169,16 +161,10 @@ def _large(name: str) -> bool:
     return name.endswith(".gguf")  # known by another digest
 
 
-def _model_files(normal: Mapping[str, JSON]) -> Iterator[str]:
+def _unhashed(normal: Mapping[str, JSON]) -> Iterator[str]:
+    """Yield the files of models, and those of the spec's folder that its tools from elsewhere run."""
     for model in normal["models"].values():
         yield from (model[key] for key in _MODEL_FILES if model.get(key))
-    for role in normal["roles"].values():
-        if isinstance(role.get("team"), dict):
-            yield from _model_files(role["team"])
-
-
-def _programs(normal: Mapping[str, JSON]) -> Iterator[str]:
-    """Files of the spec's folder that its tools from elsewhere run."""
     for tool in normal["tools"].values():
         what = tool.get("served", {}).get("what", {})
         if what.get("file"):
@@ -186,7 +172,7 @@ def _programs(normal: Mapping[str, JSON]) -> Iterator[str]:
         yield from what.get("programs", {})
     for role in normal["roles"].values():
         if isinstance(role.get("team"), dict):
-            yield from _programs(role["team"])
+            yield from _unhashed(role["team"])
 
 
 def unit_form(unit: Unit, bundle: Bundle) -> dict[str, JSON]:

@@ -73,8 +73,8 @@ class DaskChannel:
             except Exception as error:
                 gone = self._address not in await listed(self._client)
                 if gone or loop.time() > ends:
-                    words = f"the worker {self._address} cannot be reached: {error}"
-                    raise RunLost(words) from error
+                    reason = f"the worker {self._address} cannot be reached: {error}"
+                    raise RunLost(reason) from error
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _answer_to(self, said: bytes) -> bytes:

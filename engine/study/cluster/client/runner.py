@@ -12,10 +12,9 @@ from orglab.engine.study.batch.run_gate import RunGate
 from orglab.engine.study.batch.runner import BatchRun, Ending, room
 from orglab.engine.study.cluster.client.address import address_of, connected
 from orglab.engine.study.cluster.client.bundle import Bundle, BundledArm, unit_form
-from orglab.engine.study.cluster.client.dispatched_run import DispatchedRun
 from orglab.engine.study.cluster.client.limit_broker import LimitBroker
 from orglab.engine.study.cluster.client.version_check import plugins_used
-from orglab.engine.study.cluster.client.worker_connection import StudyServices
+from orglab.engine.study.cluster.client.worker_connection import DispatchedRun, StudyServices
 from orglab.engine.study.cluster.client.worker_pool import StudyContext, WorkerPool
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.results.store.journal.run_journal import RunJournal

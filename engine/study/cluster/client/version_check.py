@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from orglab.engine.spec.model import Topology
 from orglab.engine.study.batch.batch import Arm
+from orglab.engine.study.cluster.client.bundle import teams_of
 from orglab.providers.base import JSON
 
 __all__ = ["differences", "plugins_used"]
@@ -16,21 +16,14 @@ _PRICES = "genai-prices"
 
 
 def plugins_used(arms: Iterable[Arm]) -> set[tuple[str, str]]:
-    """Group and name of each plugin that runs of the arms need."""
-    return {used for arm in arms for used in _used(arm.team.topology)}
-
-
-def _used(topology: Topology) -> Iterator[tuple[str, str]]:
-    for model in topology.models.values():
-        yield "orglab.providers", model.provider
-    for tool in topology.tools.values():
-        yield "orglab.tools", tool.use
-    for link in topology.authority:
-        for check in link.trigger.checks:
-            yield "orglab.evaluators", check.use
-    for role in topology.roles.values():
-        if role.team is not None:
-            yield from _used(role.team)
+    """Return group and name of each plugin that runs of the arms need."""
+    found: set[tuple[str, str]] = set()
+    for team in (team for arm in arms for team in teams_of(arm.team.topology)):
+        found |= {("orglab.providers", model.provider) for model in team.models.values()}
+        found |= {("orglab.tools", tool.use) for tool in team.tools.values()}
+        checks = [check for link in team.authority for check in link.trigger.checks]
+        found |= {("orglab.evaluators", check.use) for check in checks}
+    return found
 
 
 def differences(

@@ -4,30 +4,66 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from orglab.engine.study.batch.batch import PlannedRun
 from orglab.engine.study.batch.response_sharing import StudySharing
-from orglab.engine.study.batch.run_gate import Interrupted
+from orglab.engine.study.batch.run_gate import Interrupted, RunGate
+from orglab.engine.study.batch.runner import Ending
 from orglab.engine.study.cluster.client.bundle import Bundle, BundledArm
-from orglab.engine.study.cluster.client.dispatched_run import DispatchedRun
 from orglab.engine.study.cluster.client.limit_broker import LimitBroker, WorkerHolding
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
-from orglab.engine.study.cluster.worker.remote_journal import entry_form, entry_of, event_of
-from orglab.engine.study.cluster.worker.run_executor import ending_of
+from orglab.engine.study.cluster.worker.remote_journal import entry_form, entry_of, value_of
 from orglab.providers.base import JSON
-from orglab.results.records import CallEntry
+from orglab.results.records import CallEntry, Event
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import Attempt, JournalError
+from orglab.results.store.journal.run_journal import RunJournal
 
-__all__ = ["Channel", "StudyServices", "WorkerConnection"]
+__all__ = ["Channel", "DispatchedRun", "StudyServices", "WorkerConnection"]
 
 
 PULL_SECONDS: Final = 5.0
 """How long a worker that has nothing to say waits before it says so."""
 SUPERSEDED: Final = "what it says of this run counts no more: another worker has it"
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class DispatchedRun:
+    """A run under way at a worker.
+
+    Attributes:
+        number: Under which it was dispatched: each time another one.
+        planned: The run.
+        journal: What is durable of it.
+        gate: Lets its calls begin, and pays for them.
+        form: The run as it travels.
+        ended: How it ended; or why it did not.
+        error: What went wrong at the client while the run was played.
+    """
+
+    number: int
+    planned: PlannedRun
+    journal: RunJournal
+    gate: RunGate
+    form: JSON
+    ended: asyncio.Future[Ending] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+    issue: Exception | None = None
+
+    def end(self, ending: Ending) -> None:
+        """It ended at the worker."""
+        if not self.ended.done():
+            self.ended.set_result(ending)
+
+    def fail(self, why: BaseException) -> None:
+        """It did not end."""
+        if not self.ended.done():
+            self.ended.set_exception(why)
 
 
 class Channel(Protocol):
@@ -90,25 +126,6 @@ class WorkerConnection:
         self._waiting: set[asyncio.Task[None]] = set()
         self._claims: dict[str, bool] = {}
         self._kept: dict[str, CallEntry] = {}
-        self._do: Mapping[str, Callable[..., None]] = {
-            "arm": self._arm,
-            "begin": self._begin,
-            "chunk": self._chunk,
-            "claim": self._claim,
-            "end": self._end,
-            "enter": self._enter,
-            "entries": self._entries,
-            "free": lambda _, *what: self._held.free(*what),
-            "keep": self._keep,
-            "leave": lambda _, *what: self._held.leave(*what),
-            "left": self._left,
-            "money": self._money,
-            "pause": lambda _, *what: self._held.pause(*what),
-            "publish": self._publish,
-            "reserve": self._reserve,
-            "settle": lambda _, *what: self._held.settle(*what),
-            "slot": self._slot,
-        }
 
     @property
     def free(self) -> int:
@@ -152,7 +169,7 @@ class WorkerConnection:
             for number, kind, *parts in messages:
                 if number > self._heard:
                     self._heard = number
-                    self._do[kind](number, *parts)
+                    self._receive(number, kind, parts)
 
     async def _push(self) -> None:
         while True:
@@ -166,8 +183,8 @@ class WorkerConnection:
         self._answers.append([number, value])
         self._ready.set()
 
-    def _refuse(self, number: int, issue: str, words: str) -> None:
-        self._answers.append([number, None, issue, words])
+    def _refuse(self, number: int, kind: str, reason: str) -> None:
+        self._answers.append([number, None, kind, reason])
         self._ready.set()
 
     def _later(
@@ -211,60 +228,68 @@ class WorkerConnection:
             self._refuse(number, "gone", SUPERSEDED)
             return None
         try:
-            dispatched.gate.emit([event_of(event) for event in events])
+            dispatched.gate.emit([value_of(Event, event) for event in events])
         except (StoreError, ValueError, TypeError) as error:
             dispatched.issue = dispatched.issue or error
             self._refuse(number, "store", str(error))
             return None
         return dispatched
 
-    def _begin(self, number: int, run: int, events: JSON, attempt: Mapping[str, JSON]) -> None:
-        if dispatched := self._run(number, run, events):
-            self._later(number, dispatched.gate.begin(Attempt(**attempt)), dispatched)
+    def _receive(self, number: int, kind: str, parts: Sequence[JSON]) -> None:
+        """Do what a message asks for; it is answered now, later, or not at all."""
+        match kind:
+            case "slot" | "reserve" | "enter":
+                self._later(number, getattr(self._held, kind)(*parts))
+            case "free" | "leave" | "pause" | "settle":
+                getattr(self._held, kind)(*parts)
+            case "claim":
+                self._later(number, self._claim(*parts))
+            case "publish":
+                self._publish(*parts)
+            case "arm":
+                self._later(number, self._arm(*parts))
+            case "chunk":
+                self._later(number, self._chunk(*parts))
+            case _:
+                run, events, *form = parts
+                if dispatched := self._run(number, run, events):
+                    self._receive_of_run(number, kind, dispatched, *form)
 
-    def _money(self, number: int, run: int, events: JSON, attempt: Mapping[str, JSON]) -> None:
-        if dispatched := self._run(number, run, events):
-            self._later(number, dispatched.gate.reserve(Attempt(**attempt)), dispatched)
+    def _receive_of_run(
+        self, number: int, kind: str, dispatched: DispatchedRun, form: JSON = None
+    ) -> None:
+        gate = dispatched.gate
+        match kind:
+            case "begin":
+                self._later(number, gate.begin(value_of(Attempt, form)), dispatched)
+            case "pay":
+                self._later(number, gate.reserve(value_of(Attempt, form)), dispatched)
+            case "keep":
+                self._later(number, self._keep(dispatched, form), dispatched, keeps=True)
+            case "entries":
+                earlier = dispatched.journal.earlier.values()
+                self._answer(number, [entry_form(entry) for entry in earlier])
+            case "end":
+                del self.runs[dispatched.number]
+                dispatched.end(value_of(Ending, form))
+                self._answer(number)
+            case _:  # "left": it was stopped (None), or something broke
+                del self.runs[dispatched.number]
+                broke = ClusterError(f"a run failed on the worker {self.address}: {form}")
+                dispatched.fail(
+                    dispatched.issue or (Interrupted("stopped") if form is None else broke)
+                )
+                self._answer(number)
 
-    def _keep(self, number: int, run: int, events: JSON, form: Sequence[JSON]) -> None:
-        if dispatched := self._run(number, run, events):
-            self._later(number, self._durable(dispatched, form), dispatched, keeps=True)
-
-    async def _durable(self, dispatched: DispatchedRun, form: Sequence[JSON]) -> None:
+    async def _keep(self, dispatched: DispatchedRun, form: Sequence[JSON]) -> None:
         entry = entry_of(form)
         await dispatched.gate.keep(entry)
         if isinstance(entry, CallEntry) and entry.identity in self._claims:
             self._kept[entry.identity] = entry
 
-    def _entries(self, number: int, run: int) -> None:
-        if dispatched := self._run(number, run, ()):
-            entries = dispatched.journal.earlier.values()
-            self._answer(number, [entry_form(entry) for entry in entries])
-
-    def _end(self, number: int, run: int, events: JSON, ending: JSON) -> None:
-        if dispatched := self._run(number, run, events):
-            del self.runs[run]
-            dispatched.end(ending_of(ending))
-            self._answer(number)
-
-    def _left(self, number: int, run: int, events: JSON, why: str | None) -> None:
-        """A run did not end: it was stopped (None), or something broke."""
-        if dispatched := self._run(number, run, events):
-            del self.runs[run]
-            if dispatched.issue is not None:
-                dispatched.fail(dispatched.issue)
-            elif why is None:
-                dispatched.fail(Interrupted("stopped"))
-            else:
-                dispatched.fail(ClusterError(f"a run broke on the worker {self.address}: {why}"))
-            self._answer(number)
-
     # --- what is shared -------------------------------------------------------------------------
 
-    def _claim(self, number: int, identity: str, request: JSON, cacheable: bool) -> None:
-        self._later(number, self._claimed(identity, request, cacheable=cacheable))
-
-    async def _claimed(self, identity: str, request: JSON, *, cacheable: bool) -> JSON:
+    async def _claim(self, identity: str, request: JSON, cacheable: bool) -> JSON:
         sharing = self._services.sharing
         assert sharing is not None, "a worker claims only where calls are shared"
         call = await sharing.claim(identity, lambda: request, cacheable=cacheable)
@@ -272,28 +297,16 @@ class WorkerConnection:
             self._claims[identity] = cacheable
         return None if call is None else entry_form(call)
 
-    def _publish(self, _: int, identity: str, made: bool, cacheable: bool) -> None:
+    def _publish(self, identity: str, made: bool, cacheable: bool) -> None:
         call = self._kept.pop(identity, None)
         if self._claims.pop(identity, None) is not None and self._services.sharing is not None:
             self._services.sharing.publish(identity, call if made else None, cacheable=cacheable)
 
-    # --- what is asked for ------------------------------------------------------------------------
+    async def _arm(self, arm: int) -> JSON:
+        return self._services.arms[arm].form
 
-    def _arm(self, number: int, arm: int) -> None:
-        self._later(number, _soon(lambda: self._services.arms[arm].form))
-
-    def _chunk(self, number: int, name: str, at: int) -> None:
-        bundle = self._services.bundle
-        self._later(number, _soon(lambda: b64encode(bundle.chunk(name, at)).decode()))
-
-    def _slot(self, number: int, *what: JSON) -> None:
-        self._later(number, self._held.slot(*what))
-
-    def _reserve(self, number: int, *what: JSON) -> None:
-        self._later(number, self._held.reserve(*what))
-
-    def _enter(self, number: int, *what: JSON) -> None:
-        self._later(number, self._held.enter(*what))
+    async def _chunk(self, name: str, at: int) -> JSON:
+        return b64encode(self._services.bundle.chunk(name, at)).decode()
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -315,10 +328,3 @@ class WorkerConnection:
         """Tell the worker that the study has ended here."""
         with suppress(RunLost):
             await self._channel.say("close")
-
-
-def _soon(work: Callable[[], JSON]) -> Coroutine[Any, Any, JSON]:
-    async def done() -> JSON:
-        return work()
-
-    return done()

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 from orglab.engine.run.calls.call_key import digest
 from orglab.engine.study.batch.run_gate import Interrupted
 from orglab.engine.study.cluster.client.channel import DaskChannel, listed
-from orglab.engine.study.cluster.client.dispatched_run import DispatchedRun
 from orglab.engine.study.cluster.client.version_check import differences
-from orglab.engine.study.cluster.client.worker_connection import StudyServices, WorkerConnection
+from orglab.engine.study.cluster.client.worker_connection import (
+    DispatchedRun,
+    StudyServices,
+    WorkerConnection,
+)
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.store.store import versions

@@ -79,7 +79,7 @@ class BundleLoader:
         """
         for name, sha in files.items():
             place = _inside(self.root, folder / name)
-            if not _is_there(place):
+            if not place.exists():
                 _link(await self.file(sha, name), place)
 
     async def team(self, form: Mapping[str, JSON], number: int) -> Team:
@@ -97,8 +97,8 @@ class BundleLoader:
             raise ClusterError(f"{form['name']}: what came out is another spec than what was sent")
         team, problems = compile_topology(topology)
         if team is None:
-            words = "; ".join(str(problem.wrong) for problem in problems)
-            raise ClusterError(f"{form['name']} cannot be compiled here: {words}")
+            reasons = "; ".join(str(problem.wrong) for problem in problems)
+            raise ClusterError(f"{form['name']} cannot be compiled here: {reasons}")
         return team
 
     async def unit(self, form: Mapping[str, JSON]) -> Unit:
@@ -125,10 +125,6 @@ def _inside(root: Path, path: Path) -> Path:
     if not place.is_relative_to(root):
         raise ClusterError(f"{path.name} lies too far from its spec to be sent to workers")
     return place
-
-
-def _is_there(path: Path) -> bool:
-    return path.exists()
 
 
 def _link(source: Path, place: Path) -> None:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from orglab.engine.run.calls.model_call import SharedResponses
+from orglab.engine.study.batch.runner import Ending
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.records import CallEntry, DecisionEntry, Event, JournalEntry, ToolEntry
 from orglab.results.store.journal.journal import Attempt, CallGuard
 
-__all__ = ["RemoteJournal", "RemoteSharing", "attempt_form", "entry_form", "entry_of", "event_of"]
+__all__ = ["RemoteJournal", "RemoteSharing", "entry_form", "entry_of", "form_of", "value_of"]
 
 
 _KINDS: Mapping[str, type[JournalEntry]] = {
     kind.__name__: kind for kind in (CallEntry, ToolEntry, DecisionEntry)
 }
-_FIELDS = {kind: [each.name for each in fields(kind)] for kind in _KINDS.values()}
+_NAMES: Mapping[type[Any], Sequence[str]] = {
+    kind: [each.name for each in fields(kind)]
+    for kind in (CallEntry, ToolEntry, DecisionEntry, Attempt, Event, Ending)
+}
+"""Fields of what travels, in their order."""
+Value = TypeVar("Value")
 
 
 class RemoteJournal:
@@ -29,18 +36,20 @@ class RemoteJournal:
     Args:
         session: The client.
         run: The number under which the client dispatched the run.
+
+    Attributes:
         earlier: What is durable already, by position.
     """
 
-    def __init__(self, session: Session, run: int, earlier: Mapping[str, JournalEntry]) -> None:
+    def __init__(self, session: Session, run: int) -> None:
         self._session = session
         self._run = run
-        self._earlier = earlier
+        self.earlier: Mapping[str, JournalEntry] = {}
         self._events: list[JSON] = []
 
     def recorded(self, position: str) -> JournalEntry | None:
         """Return the durable entry at ``position``, or None."""
-        return self._earlier.get(position)
+        return self.earlier.get(position)
 
     def guard(self, first: Attempt) -> CallGuard:
         """Return a guard that asks the client."""
@@ -51,11 +60,11 @@ class RemoteJournal:
 
     async def reserve(self, attempt: Attempt) -> None:
         """Reserve money for a request that is to be made."""
-        await self._session.ask("money", self._run, self.events(), attempt_form(attempt))
+        await self._session.ask("pay", self._run, self.events(), form_of(attempt))
 
     async def begin(self, attempt: Attempt) -> None:
         """Ask whether a call may be made; durable when it returns."""
-        await self._session.ask("begin", self._run, self.events(), attempt_form(attempt))
+        await self._session.ask("begin", self._run, self.events(), form_of(attempt))
 
     async def keep(self, entry: JournalEntry) -> None:
         """Keep an entry; durable when it returns."""
@@ -69,7 +78,7 @@ class RemoteJournal:
         Raises:
             ValueError: A body is no strict JSON.
         """
-        forms = [[each.seq, each.tick, each.kind, dict(each.body)] for each in events]
+        forms = [form_of(each) for each in events]
         dumps(forms)
         self._events += forms
 
@@ -79,27 +88,25 @@ class RemoteJournal:
         return events
 
 
+def form_of(value: object) -> list[JSON]:
+    """Return a dataclass as it travels: its fields in order."""
+    return [getattr(value, name) for name in _NAMES[type(value)]]
+
+
+def value_of(kind: type[Value], form: Sequence[JSON]) -> Value:
+    """Return the dataclass that travelled as ``form``."""
+    return kind(**dict(zip(_NAMES[kind], form, strict=True)))
+
+
 def entry_form(entry: JournalEntry) -> list[JSON]:
-    """Return an entry as it travels."""
-    kind = type(entry)
-    return [kind.__name__, {name: getattr(entry, name) for name in _FIELDS[kind]}]
+    """Return an entry as it travels: its kind, then its fields."""
+    return [type(entry).__name__, *form_of(entry)]
 
 
 def entry_of(form: Sequence[JSON]) -> JournalEntry:
-    """An entry that has travelled."""
-    kind, values = form
-    return _KINDS[kind](**values)
-
-
-def attempt_form(attempt: Attempt) -> JSON:
-    """Return an attempt as it travels."""
-    return asdict(attempt)
-
-
-def event_of(form: Sequence[JSON]) -> Event:
-    """An event that has travelled."""
-    seq, tick, kind, body = form
-    return Event(seq=seq, tick=tick, kind=kind, body=body)
+    """Return the entry that travelled as ``form``."""
+    kind, *values = form
+    return value_of(_KINDS[kind], values)
 
 
 class RemoteSharing(SharedResponses):
@@ -124,5 +131,4 @@ class RemoteSharing(SharedResponses):
 
     def publish(self, identity: str, call: CallEntry | None, *, cacheable: bool) -> None:
         """Let who waits have the reply that was kept, which the client holds already."""
-        if not self._session.gone:
-            self._session.tell("publish", identity, call is not None, cacheable)
+        self._session.note("publish", identity, call is not None, cacheable)

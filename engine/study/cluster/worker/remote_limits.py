@@ -61,8 +61,7 @@ class _Slots:
         await self._session.ask("slot", self._model, self._most)
 
     async def __aexit__(self, *_: object) -> None:
-        if not self._session.gone:
-            self._session.tell("free", self._model)
+        self._session.note("free", self._model)
 
 
 class _Rates:
@@ -79,8 +78,7 @@ class _Rates:
         return Reservation(tokens)
 
     def settle(self, reserved: Reservation, *, sent: bool, used: int | None) -> None:
-        if not self._session.gone:
-            self._session.tell("settle", self._model, reserved.tokens, sent, used)
+        self._session.note("settle", self._model, reserved.tokens, sent, used)
 
 
 class _Ticket(NamedTuple):
@@ -99,9 +97,7 @@ class _Queue:
         return _Ticket(await self._session.ask("enter", self._account, first))
 
     def leave(self, sent: _Ticket, outcome: CallOutcome) -> None:
-        if not self._session.gone:
-            self._session.tell("leave", self._account, sent.number, outcome)
+        self._session.note("leave", self._account, sent.number, outcome)
 
     def pause(self, seconds: float) -> None:
-        if not self._session.gone:
-            self._session.tell("pause", self._account, seconds)
+        self._session.note("pause", self._account, seconds)

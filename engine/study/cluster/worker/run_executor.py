@@ -7,19 +7,24 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orglab.engine.run.calls.model_registry import ModelRegistries
-from orglab.engine.run.engine import RunPlan, Unit, run_team
+from orglab.engine.run.engine import RunPlan, run_team
 from orglab.engine.study.batch.run_gate import Interrupted, RunGate
 from orglab.engine.study.batch.runner import Ending
 from orglab.engine.study.cluster.errors import SessionGone
 from orglab.engine.study.cluster.worker.bundle_loader import BundleLoader
-from orglab.engine.study.cluster.worker.remote_journal import RemoteJournal, RemoteSharing, entry_of
+from orglab.engine.study.cluster.worker.remote_journal import (
+    RemoteJournal,
+    RemoteSharing,
+    entry_of,
+    form_of,
+)
 from orglab.engine.study.cluster.worker.remote_limits import RemoteModelClients
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import JSON
 
-__all__ = ["RunExecutor", "ending_form", "ending_of"]
+__all__ = ["RunExecutor"]
 
 
 class RunExecutor:
@@ -36,43 +41,27 @@ class RunExecutor:
         self._about = about
         self._loader = BundleLoader(session, folder)
         self._sources = SourcePool()
-        self._desks = ModelRegistries(lines=RemoteModelClients(session))
+        self._registries = ModelRegistries(lines=RemoteModelClients(session))
         self._sharing = RemoteSharing(session) if about["shares"] else None
         self._arms: dict[int, tuple[Mapping[str, JSON], RunPlan]] = {}
         self._making: dict[int, asyncio.Lock] = {}
         self.running: set[asyncio.Task[None]] = set()
 
     async def execute(self, form: Mapping[str, JSON]) -> None:
-        """Play a run to its end, and report its end to the client.
+        """Execute a run, and report its end to the client.
 
         Raises:
             SessionGone: The client is gone, or the run is another worker's.
         """
         task = asyncio.current_task()
-        if task is not None:
-            self.running.add(task)
-        try:
-            await self._execute(form)
-        finally:
-            if task is not None:
-                self.running.discard(task)
-
-    async def _execute(self, form: Mapping[str, JSON]) -> None:
+        assert task is not None, "each run has a task of its own"
+        self.running.add(task)
+        task.add_done_callback(self.running.discard)
         run: int = form["run"]
-        try:
-            earlier = await self._session.ask("entries", run) if form["resumes"] else []
-            entries = {entry.position: entry for entry in map(entry_of, earlier)}
-            journal = RemoteJournal(self._session, run, entries)
-            arm, plan = await self._arm(form["arm"])
-            unit = await self._unit(form, plan)
-        except SessionGone:
-            raise
-        except Exception as error:  # noqa: BLE001 - reported at the client
-            await self._session.ask("left", run, [], f"{type(error).__name__}: {error}")
-            return
+        journal = RemoteJournal(self._session, run)
         gate = RunGate(journal, lambda: bool(self._session.gone))
         try:
-            ending = await self._ended(form, arm, plan, unit, gate)
+            ending = await self._ended(form, journal, gate)
         except Interrupted:
             await gate.settle()
             await self._session.ask("left", run, journal.events(), None)
@@ -81,19 +70,19 @@ class RunExecutor:
             raise
         except Exception as error:  # noqa: BLE001 - reported at the client, where it ends the study
             await gate.settle()
-            words = f"{type(error).__name__}: {error}"
-            await self._session.ask("left", run, journal.events(), words)
+            reason = f"{type(error).__name__}: {error}"
+            await self._session.ask("left", run, journal.events(), reason)
         else:
-            await self._session.ask("end", run, journal.events(), ending_form(ending))
+            await self._session.ask("end", run, journal.events(), form_of(ending))
 
     async def _ended(
-        self,
-        form: Mapping[str, JSON],
-        arm: Mapping[str, JSON],
-        plan: RunPlan,
-        unit: Unit,
-        gate: RunGate,
+        self, form: Mapping[str, JSON], journal: RemoteJournal, gate: RunGate
     ) -> Ending:
+        earlier = await self._session.ask("entries", form["run"], []) if form["resumes"] else []
+        journal.earlier = {entry.position: entry for entry in map(entry_of, earlier)}
+        arm, plan = await self._arm(form["arm"])
+        await self._loader.put(plan.topology.folder, form["files"])
+        unit = await self._loader.unit(form["unit"])
         vectors_file.set(self._loader.root / "vectors.duckdb")  # in the context of this task alone
         outcome = await run_team(
             plan,
@@ -106,16 +95,12 @@ class RunExecutor:
         )
         return Ending.of(outcome)
 
-    async def _unit(self, form: Mapping[str, JSON], plan: RunPlan) -> Unit:
-        await self._loader.put(plan.topology.folder, form["files"])
-        return await self._loader.unit(form["unit"])
-
     async def _arm(self, number: int) -> tuple[Mapping[str, JSON], RunPlan]:
         async with self._making.setdefault(number, asyncio.Lock()):
             if number not in self._arms:
                 form = await self._session.ask("arm", number)
                 team = await self._loader.team(form, number)
-                registry = self._desks.of(team.topology.models)
+                registry = self._registries.of(team.topology.models)
                 self._arms[number] = (form, RunPlan(team, registry, self._sources))
         return self._arms[number]
 
@@ -124,22 +109,6 @@ class RunExecutor:
         for task in list(self.running):
             task.cancel()
         await asyncio.gather(*self.running, return_exceptions=True)
-        await self._desks.aclose()
+        await self._registries.aclose()
         await self._sources.aclose()
         self._loader.remove()
-
-
-_ENDING = (
-    *("status", "reason", "answer", "last"),
-    *("turns", "loops", "tokens", "cost_usd", "seconds"),
-)
-
-
-def ending_form(ending: Ending) -> list[JSON]:
-    """Return an ending as it travels."""
-    return [getattr(ending, name) for name in _ENDING]
-
-
-def ending_of(form: list[JSON]) -> Ending:
-    """An ending that has travelled."""
-    return Ending(**dict(zip(_ENDING, form, strict=True)))

@@ -24,7 +24,7 @@ __all__ = ["Session"]
 
 _MOST_BYTES: Final = 8 * 2**20
 """Characters of messages that travel together."""
-_FAULTS: Final[dict[str, type[BaseException]]] = {
+_ERRORS: Final[dict[str, type[BaseException]]] = {
     "gone": SessionGone,
     "journal": JournalError,
     "stop": Interrupted,
@@ -55,7 +55,7 @@ class Session:
 
     # --- what runs say ------------------------------------------------------------------------
 
-    def tell(self, kind: str, *parts: JSON) -> int:
+    def send(self, kind: str, *parts: JSON) -> int:
         """Send a message that needs no answer, and return its number.
 
         Raises:
@@ -70,6 +70,11 @@ class Session:
         self._news.set()
         return number
 
+    def note(self, kind: str, *parts: JSON) -> None:
+        """Send a message that needs no answer, unless the client is gone."""
+        if not self.gone:
+            self.send(kind, *parts)
+
     async def ask(self, kind: str, *parts: JSON) -> JSON:
         """Send a message and waits for the answer.
 
@@ -80,7 +85,7 @@ class Session:
             JournalError: It stands there already.
             SessionGone: The client is gone, or the run is another worker's now.
         """
-        number = self.tell(kind, *parts)
+        number = self.send(kind, *parts)
         waiting = self._open[number] = asyncio.get_running_loop().create_future()
         try:
             return await waiting
@@ -114,14 +119,14 @@ class Session:
                 return
 
     def push(self, answers: Iterable[JSON]) -> None:
-        """Hear answers: ``[number, value]``, or ``[number, None, error, words]``."""
+        """Hear answers: ``[number, value]``, or ``[number, None, error, reason]``."""
         self._listen()
         for number, value, *issue in answers:
             waiting = self._open.get(number)
             if waiting is None or waiting.done():
                 continue  # heard before
             if issue:
-                waiting.set_exception(_FAULTS[issue[0]](issue[1]))
+                waiting.set_exception(_ERRORS[issue[0]](issue[1]))
             else:
                 waiting.set_result(value)
 

@@ -33,8 +33,8 @@ async def said(session: Session, heard: int = 0) -> list[Any]:
 async def test_what_was_not_heard_is_said_again() -> None:
     """Until the client says that it has heard a message, each pull brings it."""
     session = Session(60)
-    session.tell("free", "m")
-    session.tell("free", "n")
+    session.send("free", "m")
+    session.send("free", "n")
     assert await said(session) == [[1, "free", "m"], [2, "free", "n"]]
     assert await said(session) == [[1, "free", "m"], [2, "free", "n"]]
     assert await said(session, heard=1) == [[2, "free", "n"]]
@@ -73,7 +73,7 @@ async def test_a_client_that_stays_away_is_gone() -> None:
     with pytest.raises(SessionGone, match="no word of the client for 0 seconds"):
         await question
     with pytest.raises(SessionGone, match="no word"):
-        session.tell("free", "m")
+        session.send("free", "m")
 
 
 # --- limits ----------------------------------------------------------------------------------
