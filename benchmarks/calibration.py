@@ -37,7 +37,7 @@ from statistics import fmean, stdev
 import numpy as np
 from scipy import stats
 
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import guard, load_experiment
 from orglab.results.report.experiment.findings import ExperimentFindings, read_findings

@@ -42,7 +42,7 @@ from langgraph.graph import END, START, StateGraph
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import load_team, open_study
 from orglab.providers.base import Completion, Provider, Request, TokenUsage
 from orglab.results.store.reader import Reader

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from orglab.engine.study.batch.batch import Arm, Batch
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import load_team, open_study, units_of
 from orglab.providers.base import Completion, Provider, Request
 from orglab.providers.llama.grammar import schema_grammar

@@ -44,7 +44,7 @@ from langgraph.graph import END, START, StateGraph
 from orglab.engine.run.calls import model_registry as desk
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch, BatchTally
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import load_team, open_study
 from orglab.providers.client.model_client import ModelClients
 

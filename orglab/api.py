@@ -16,7 +16,7 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import SpecIssue
 from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
 from orglab.engine.study.batch.budget import refuse_unbounded
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import in_here, load_team
 from orglab.engine.study.batch.units import UnitError, read_units, unit_of
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools

@@ -9,7 +9,7 @@ from typing import Any
 
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import BatchTally
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import Experiment, load_experiment
 from orglab.providers.base import Provider

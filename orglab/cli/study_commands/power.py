@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from orglab.cli.options import Trust
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import (
     Experiment,

@@ -33,8 +33,8 @@ from orglab.cli.run_options import RunOptions, design_summary, request_of
 from orglab.cli.study_commands.report import tell_report
 from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
 from orglab.engine.study.batch.budget import refuse_unbounded
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.preflight import judge_models
-from orglab.engine.study.batch.runner import run_batch
 from orglab.engine.study.batch.study_folder import fresh_folder, in_here
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.engine.study.plan.plan import unreal_dollars

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import load_experiment
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from orglab.engine.graph.check import check_file
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.results.report.experiment.scores import read_scored
 from orglab.results.report.render.canvas import canvas
 from orglab.results.store.reader import Reader

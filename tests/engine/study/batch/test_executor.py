@@ -11,7 +11,7 @@ import pytest
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.cluster.errors import ClusterError
 from orglab.results.store.store import Store
 

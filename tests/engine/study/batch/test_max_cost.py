@@ -13,7 +13,7 @@ import pytest
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch, BatchTally
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.providers.base import (
     Completion,
     Provider,

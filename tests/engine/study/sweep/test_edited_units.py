@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from studies import write_files
 
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.sweep.load import load_sweep
 from orglab.engine.study.sweep.study_folder import open_sweep
 from orglab.providers.scripted.provider import ScriptedProvider

@@ -11,7 +11,7 @@ import yaml
 
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.batch import BatchTally
-from orglab.engine.study.batch.runner import run_batch
+from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import study_folder
 from orglab.engine.study.sweep.load import Sweep, check_sweep, load_sweep
 from orglab.engine.study.sweep.study_folder import open_sweep
