@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version as installed
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -89,8 +90,16 @@ def _options(
     """A laboratory for organisations of language-model agents."""
 
 
+def _replace_unprintable() -> None:
+    """Write `?` for what the terminal's encoding lacks: no command ends midway for a sign."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def main() -> None:
     """Run the command line; errors that a user can mend are reported as text, without a traceback."""
+    _replace_unprintable()
     try:
         app()
     except SpecError as error:

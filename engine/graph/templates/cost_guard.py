@@ -10,7 +10,8 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sized
 from typing import Any, TypeAlias
 
-from jinja2.exceptions import SecurityError
+from jinja2 import Undefined
+from jinja2.exceptions import SecurityError, TemplateRuntimeError
 from jinja2.runtime import Context
 from jinja2.utils import pass_context
 
@@ -91,6 +92,21 @@ def printed(value: object) -> str:
     if isinstance(value, (list, tuple, Mapping)):
         require(weigh(value)[0] <= MAX_TEXT)
         return as_json(value)
+    return _value_text(value)
+
+
+def _value_text(value: object) -> str:
+    """Return the text of a value of another type; functions and iterators have none of their own.
+
+    Raises:
+        TemplateRuntimeError: Its text would hold a memory address, another one in each process.
+    """
+    if isinstance(value, Undefined):
+        return str(value)
+    if callable(value):
+        raise TemplateRuntimeError("a function or method cannot be printed; call it")
+    if isinstance(value, Iterator | AsyncIterator):
+        raise TemplateRuntimeError("an iterator cannot be printed; add `| list`")
     return str(value)
 
 
@@ -100,7 +116,7 @@ def as_json(value: object, indent: int | None = None) -> str:
 
 
 def _inner(value: object) -> object:
-    return dict(value) if isinstance(value, Mapping) else str(value)
+    return dict(value) if isinstance(value, Mapping) else _value_text(value)
 
 
 def weigh(value: object) -> tuple[int, int]:

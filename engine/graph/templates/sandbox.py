@@ -7,7 +7,8 @@ Specs come from strangers. Beside Jinja's own sandbox, a template may use only t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Collection, Iterable, MutableMapping
+from types import BuiltinMethodType, MethodType
 from typing import Any, TypeAlias
 
 from jinja2 import StrictUndefined, nodes
@@ -80,6 +81,8 @@ TEXT_METHODS = frozenset(
 )
 LIST_METHODS = frozenset({"count", "index"})
 DICT_METHODS = frozenset({"get", "items", "keys", "values"})
+CALLED = "called"
+"""The context of an attribute that the template calls."""
 
 
 class BoundedCode(CodeGenerator):
@@ -99,6 +102,14 @@ class BoundedCode(CodeGenerator):
             self.write(f" {operators[part.op]} ")
             self._weighed(self.visit, part.expr, frame)
         self.write(")")
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 - Jinja's
+        if node.ctx == CALLED:
+            super().visit_Getattr(node, frame)
+        else:
+            self.write("environment.attribute(")
+            self.visit(node.node, frame)
+            self.write(f", {node.attr!r})")
 
     def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802 - Jinja's
         if isinstance(node.arg, nodes.Slice):
@@ -165,6 +176,9 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     ) -> str:
         for loop in source.find_all(nodes.For):
             loop.iter = nodes.Filter(loop.iter, ROUNDS, [], [], None, None, lineno=loop.lineno)
+        for call in source.find_all(nodes.Call):
+            if isinstance(call.node, nodes.Getattr):
+                call.node.ctx = CALLED
         return super()._generate(source, name, filename, defer_init)
 
     @staticmethod
@@ -204,6 +218,27 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             if isinstance(owner, str) and __obj.__name__ == "replace":
                 check_replace(owner, *args[:2])
         return settled(__context, super().call(__context, __obj, *args, **kwargs))
+
+    def getattr(self, obj: Value, attribute: str) -> Value:
+        """Return what a template calls by its name: a map's own key comes before its methods."""
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+    def getitem(self, obj: Value, argument: Value) -> Value:
+        """Return an item; a name that is no key may be an attribute, but never a method."""
+        return self._data(obj, argument, super().getitem(obj, argument))
+
+    def attribute(self, obj: Value, name: str) -> Value:
+        """Return what a template reads by its name, which is never a method."""
+        return self._data(obj, name, self.getattr(obj, name))
+
+    def _data(self, obj: Value, name: Value, value: Value) -> Value:
+        """Return a value, or undefined for a method: its text would hold a memory address."""
+        if not isinstance(value, BuiltinMethodType | MethodType) or not isinstance(obj, Collection):
+            return value
+        called = f"`{name}` is a method here and no key: write `.{name}()` to call it"
+        return self.undefined(f"{called}, or `['{name}']` where there is a key of that name")
 
     def is_safe_attribute(self, obj: Value, attr: str, value: Value) -> bool:
         """Of built-in values only the methods listed here are within reach."""

@@ -13,7 +13,7 @@ import pytest
 from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
-from jinja2.exceptions import SecurityError, UndefinedError
+from jinja2.exceptions import SecurityError, TemplateRuntimeError, UndefinedError
 
 from orglab.engine.graph.templates.templates import (
     TemplateCostError,
@@ -304,3 +304,48 @@ def test_a_template_reaches_nothing_behind_its_values(text: str) -> None:
     """Neither Python's insides nor methods that change or blow up a value."""
     with pytest.raises((SecurityError, UndefinedError), match=r"unsafe|undefined|no attribute"):
         compiled(text).render(x=[1], f=_fail)
+
+
+# --- keys and methods ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{ plan.items }}", '["leaf", "pot"]'),
+        ("{{ plan['items'] }}", '["leaf", "pot"]'),
+        ("{{ plan.copy }} {{ plan.update }}", "two 3"),
+        ("{% for key, value in other.items() %}{{ key }}={{ value }}{% endfor %}", "a=1"),
+        ("{{ other.get('a') }} {{ 'x'.upper() }}", "1 X"),
+    ],
+)
+def test_a_map_s_own_key_wins_over_a_method(text: str, expected: str) -> None:
+    """Attributes read keys first; methods are there to be called."""
+    plan = {"items": ["leaf", "pot"], "copy": "two", "update": 3}
+    assert rendered(text, plan=plan, other={"a": 1}) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ other.items }}",
+        "{{ other['items'] }}",
+        "{{ 'x'.title }}",
+        "{{ [1].count }}",
+        "{{ other.items ~ '' }}",
+        "{% if other.items %}yes{% endif %}",
+        "{{ {'a': other.items} }}",
+        "{{ other.items | string }}",
+    ],
+)
+def test_a_method_is_never_printed(text: str) -> None:
+    """Its text holds a memory address, so a call's identity would differ by process."""
+    with pytest.raises(UndefinedError, match=r"is a method here and no key: write `\.\w+\(\)`"):
+        rendered(text, other={"a": 1})
+
+
+@pytest.mark.parametrize("text", ["{{ range }}", "{{ [1] | map('string') }}", "{{ [dict] }}"])
+def test_functions_and_iterators_are_not_printed(text: str) -> None:
+    """Nothing that depends on a memory address reaches a prompt."""
+    with pytest.raises(TemplateRuntimeError, match="cannot be printed"):
+        rendered(text)
