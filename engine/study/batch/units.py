@@ -20,7 +20,7 @@ from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.model import InputField, Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, content_hash
 from orglab.engine.tools.bounded_json import to_strict_json
-from orglab.engine.tools.table.readers import TableError
+from orglab.engine.tools.file_cache import TableError
 from orglab.engine.tools.table.table import Table, TableFormat, load_table
 from orglab.providers.base import JSON, ToolError
 from orglab.providers.structured_output.json_lines import JSONLinesError, read_jsonl

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from orglab.engine.tools.bounded_json import CHARACTERS, bounded, to_strict_json
+from orglab.engine.tools.file_cache import TableError
 from orglab.engine.tools.records.store import RecordStore, load_store
-from orglab.engine.tools.table.readers import TableError
 from orglab.providers.base import JSON, Tool, ToolError
 from orglab.providers.structured_output.strict_json import spaced
 

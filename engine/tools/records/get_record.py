@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from orglab.engine.spec.messages import nearest
+from orglab.engine.tools.file_cache import TableError
 from orglab.engine.tools.records.base import RecordsTool
 from orglab.engine.tools.records.store import RecordStore
 from orglab.engine.tools.table.base import arguments_schema, optional_text
-from orglab.engine.tools.table.readers import TableError
 from orglab.providers.base import JSON, ToolError
 from orglab.providers.structured_output.strict_json import spaced
 

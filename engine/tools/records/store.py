@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 from orglab.engine.spec.messages import nearest
+from orglab.engine.tools.file_cache import FileCache, Memo, TableError
 from orglab.engine.tools.records.bm25 import Index
-from orglab.engine.tools.table.readers import TableError, decode, json_objects
+from orglab.engine.tools.table.readers import decode, json_objects
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["Passage", "RecordStore", "load_store", "same", "texts_of"]
-
-LARGEST_FILE = 256 * 2**20  # bytes
-_MOST_STORES = 32  # kept in memory; the one unused longest goes first
-_T = TypeVar("_T")
 
 
 class Passage(NamedTuple):
@@ -35,14 +30,13 @@ class Passage(NamedTuple):
     text: str
 
 
-class RecordStore:
+class RecordStore(Memo):
     """Records in the file's order; immutable, with what was computed from them kept."""
 
     def __init__(self, records: Sequence[Mapping[str, JSON]], lines: Sequence[int]) -> None:
         self.records = records
         self.lines = lines
-        self._kept: dict[object, Any] = {}
-        self._lock = threading.RLock()  # what is kept may rest on what is kept
+        super().__init__()
 
     @property
     def fields(self) -> list[str]:
@@ -51,14 +45,6 @@ class RecordStore:
             "fields", lambda: dict.fromkeys(key for one in self.records for key in one)
         )
         return list(found)
-
-    def once(self, key: object, compute: Callable[[], _T]) -> _T:
-        """Return the value cached under ``key``, computed once for all threads."""
-        if key not in self._kept:
-            with self._lock:
-                if key not in self._kept:
-                    self._kept[key] = compute()
-        return cast("_T", self._kept[key])
 
     def need(self, names: Sequence[str], setting: str) -> None:
         """Check that fields exist.
@@ -125,8 +111,7 @@ def _texts(value: JSON, place: str) -> Iterator[tuple[str, str]]:
         yield place, value if isinstance(value, str) else spaced(value)
 
 
-_stores: OrderedDict[Path, tuple[object, RecordStore]] = OrderedDict()
-_loading = threading.Lock()
+_STORES = FileCache[RecordStore]()
 
 
 def load_store(path: Path) -> RecordStore:
@@ -135,34 +120,11 @@ def load_store(path: Path) -> RecordStore:
     Raises:
         TableError: It cannot be read rightly.
     """
-    with _loading:
-        signature = _signature(path)
-        kept = _stores.get(path)
-        if kept is not None and kept[0] == signature:
-            _stores.move_to_end(path)
-            return kept[1]
-        store = _read_store(path)
-        _stores[path] = (signature, store)
-        while len(_stores) > _MOST_STORES:
-            _stores.popitem(last=False)
-        return store
-
-
-def _signature(path: Path) -> tuple[int, ...]:
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise TableError(f"{path.name}: {(error.strerror or 'unreadable').lower()}") from None
-    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
+    return _STORES.load(path, lambda: _read_store(path))
 
 
 def _read_store(path: Path) -> RecordStore:
     if path.suffix.lower() not in (".jsonl", ".ndjson"):
-        raise TableError(f"{path.name}: records are a .jsonl file, an object a line")
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise TableError(f"larger than {LARGEST_FILE // 2**20} MiB, more than a tool can hold")
-        found = list(json_objects(decode(path.read_bytes(), None)))
-    except TableError as error:
-        raise TableError(f"{path.name}: {error}") from None
+        raise TableError("records are a .jsonl file, an object a line")
+    found = list(json_objects(decode(path.read_bytes(), None)))
     return RecordStore([one for _, one in found], [line for line, _ in found])

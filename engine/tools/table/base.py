@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from orglab.engine.tools.bounded_json import CHARACTERS, bounded, to_strict_json
+from orglab.engine.tools.file_cache import TableError
 from orglab.engine.tools.table.column_types import CellType, Column
-from orglab.engine.tools.table.readers import TableError
 from orglab.engine.tools.table.table import Table, TableFormat, load_table, loaded
 from orglab.providers.base import JSON, Tool, ToolError
 

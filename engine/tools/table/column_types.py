@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from orglab.engine.tools.table.readers import TableError
+from orglab.engine.tools.file_cache import TableError
 
 __all__ = [
     "CellParser",

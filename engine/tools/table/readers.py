@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from orglab.engine.tools.bounded_json import to_strict_json
+from orglab.engine.tools.file_cache import TableError
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = [
     "Rows",
-    "TableError",
     "csv_rows",
     "decode",
     "distinct_names",
@@ -37,10 +37,6 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SEPARATORS = {";": "`;`", "\t": "a tab", "|": "`|`"}
-
-
-class TableError(ValueError):
-    """Raised when a file cannot be read as a table; the text names the line and a hint."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

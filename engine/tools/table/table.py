@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any
 
+from orglab.engine.tools.file_cache import FileCache, Memo, TableError
 from orglab.engine.tools.table.column_lookup import find_column
 from orglab.engine.tools.table.column_types import (
     CellParser,
@@ -23,7 +22,6 @@ from orglab.engine.tools.table.column_types import (
 from orglab.engine.tools.table.database import Database
 from orglab.engine.tools.table.readers import (
     Rows,
-    TableError,
     csv_rows,
     decode,
     jsonl_rows,
@@ -32,11 +30,6 @@ from orglab.engine.tools.table.readers import (
 from orglab.engine.tools.table.where_filter import condition
 
 __all__ = ["Table", "TableFormat", "load_table", "loaded"]
-
-LARGEST_FILE = 256 * 2**20  # bytes; a larger table belongs into a database of its own
-_T = TypeVar("_T")
-
-_MOST_TABLES = 32  # kept in memory; the one unused longest goes first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,16 +51,14 @@ class TableFormat:
     columns: tuple[tuple[str, CellType], ...] = ()
 
 
-class Table:
+class Table(Memo):
     """A table, immutable. ``columns`` are in the file's order, by name."""
 
     def __init__(self, columns: Sequence[Column], rows: int, notes: Sequence[str]) -> None:
         self.columns: Mapping[str, Column] = {one.name: one for one in columns}
         self.rows = rows
         self.notes = (*notes, *(note for one in columns for note in one.notes))
-        self._database: Database | None = None
-        self._computed: dict[str, Any] = {}
-        self._lock = threading.Lock()
+        super().__init__()
 
     @property
     def cells(self) -> int:
@@ -77,21 +68,12 @@ class Table:
     @property
     def filled(self) -> bool:
         """Its database is there already: the first to ask waits until it is filled."""
-        return self._database is not None
+        return "database" in self._computed
 
     @property
     def database(self) -> Database:
         """Its database, filled when it is first asked."""
-        with self._lock:
-            if self._database is None:
-                self._database = Database(tuple(self.columns.values()))
-            return self._database
-
-    def once(self, key: str, compute: Callable[[], _T]) -> _T:
-        """Return the value cached under ``key``, computed once."""
-        if key not in self._computed:
-            self._computed[key] = compute()
-        return cast("_T", self._computed[key])
+        return self.once("database", lambda: Database(tuple(self.columns.values())))
 
     def column(self, name: str) -> Column:
         """Return the column called ``name``.
@@ -117,26 +99,7 @@ class Table:
         return column.values if chosen is None else tuple(compress(column.values, chosen))
 
 
-class _Key(NamedTuple):
-    path: Path
-    form: TableFormat
-    size: int
-    modified: int
-    changed: int
-    node: int
-
-
-_tables: OrderedDict[_Key, Table] = OrderedDict()
-_locks: dict[tuple[Path, TableFormat], threading.Lock] = {}
-_guard = threading.Lock()
-
-
-def _file_key(path: Path, form: TableFormat) -> _Key:
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise TableError(f"{path.name}: {(error.strerror or 'unreadable').lower()}") from None
-    return _Key(path, form, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+_TABLES = FileCache[Table]()
 
 
 def loaded(path: Path, form: TableFormat) -> Table | None:
@@ -145,11 +108,7 @@ def loaded(path: Path, form: TableFormat) -> Table | None:
     Raises:
         TableError: The file is not there.
     """
-    key = _file_key(path, form)
-    with _guard:
-        if key in _tables:
-            _tables.move_to_end(key)
-        return _tables.get(key)
+    return _TABLES.loaded(path, form)
 
 
 def load_table(path: Path, form: TableFormat) -> Table:
@@ -158,32 +117,15 @@ def load_table(path: Path, form: TableFormat) -> Table:
     Raises:
         TableError: It cannot be read rightly.
     """
-    with _guard:
-        lock = _locks.setdefault((path, form), threading.Lock())
-    with lock:
-        key = _file_key(path, form)
-        if table := loaded(path, form):
-            return table
-        table = _read_table(path, form)
-        with _guard:
-            _tables[key] = table
-            while len(_tables) > _MOST_TABLES:
-                _tables.popitem(last=False)
-        return table
+    return _TABLES.load(path, lambda: _read_table(path, form), form)
 
 
 def _read_table(path: Path, form: TableFormat) -> Table:
-    try:
-        rows, read = _file_rows(path, form)
-        return _typed_table(rows, read, form)
-    except TableError as error:
-        raise TableError(f"{path.name}: {error}") from None
+    return _typed_table(*_file_rows(path, form), form)
 
 
 def _file_rows(path: Path, form: TableFormat) -> tuple[Rows, CellParser]:
     ending = path.suffix.lower()
-    if path.stat().st_size > LARGEST_FILE:
-        raise TableError(f"larger than {LARGEST_FILE // 2**20} MiB, more than a tool can hold")
     if ending in (".csv", ".tsv"):
         separator = form.separator or ("\t" if ending == ".tsv" else None)
         text = decode(path.read_bytes(), form.encoding)

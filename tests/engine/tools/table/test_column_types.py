@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orglab.engine.tools.file_cache import TableError
 from orglab.engine.tools.table.column_types import CellType, Column, make_column, read_text
-from orglab.engine.tools.table.readers import TableError
 
 
 def column(*cells: str, missing: tuple[str, ...] = (), decimal: str = ".") -> Column:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from case_files import case_folder
 
+from orglab.engine.tools.file_cache import TableError
 from orglab.engine.tools.table.describe import GetSchema, Head
 from orglab.engine.tools.table.query import Query
-from orglab.engine.tools.table.readers import TableError
 from orglab.engine.tools.table.table import Table, TableFormat, load_table
 from orglab.providers.base import JSON, ToolError
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orglab.engine.tools import file_cache
 from orglab.engine.tools.table import table as table_module
 from orglab.engine.tools.table.describe import GetSchema, Head
 from orglab.engine.tools.table.measure import Measure
@@ -51,7 +52,7 @@ def test_other_settings_are_another_table(write: Write) -> None:
 
 def test_the_table_unused_longest_goes_first(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory stays bounded whatever the number of tables."""
-    monkeypatch.setattr(table_module, "_MOST_TABLES", 2)
+    monkeypatch.setattr(file_cache, "_MOST_FILES", 2)
     files = [write("a\n1\n", f"{one}.csv") for one in range(3)]
     for one in files:
         load_table(one, TableFormat())
