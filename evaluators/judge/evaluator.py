@@ -26,6 +26,7 @@ from orglab.evaluators.base import (
     standing_output,
 )
 from orglab.evaluators.judge.rubric import ANALYSIS, Panel, RubricCriterion, read_panel
+from orglab.providers.structured_output.schema_merge import closed_object
 
 __all__ = ["JudgePanel"]
 
@@ -156,12 +157,7 @@ def _schema(criteria: Sequence[RubricCriterion]) -> dict[str, JSON]:
         each.name: {"type": "integer", "minimum": each.low, "maximum": each.high}
         for each in criteria
     }
-    return {
-        "type": "object",
-        "properties": {ANALYSIS: analysis, **scores},
-        "required": [ANALYSIS, *scores],
-        "additionalProperties": False,
-    }
+    return closed_object({ANALYSIS: analysis, **scores})
 
 
 # --- scores --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.schema_merge import closed_object
 from orglab.providers.structured_output.strict_json import spaced
 
 __all__ = ["EnforcedSchema", "answer_schema", "enforced_schema", "is_wrapped"]
@@ -135,10 +136,5 @@ def answer_schema(schema: Mapping[str, JSON]) -> dict[str, Any]:
     if not is_wrapped(schema):
         return dict(schema)
     inner = {key: value for key, value in schema.items() if key not in ("$defs", "$schema")}
-    outer: dict[str, Any] = {
-        "type": "object",
-        "properties": {_ANSWER: inner},
-        "required": [_ANSWER],
-        "additionalProperties": False,
-    }
+    outer = closed_object({_ANSWER: inner})
     return {**outer, "$defs": schema["$defs"]} if "$defs" in schema else outer

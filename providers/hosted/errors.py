@@ -32,7 +32,6 @@ __all__ = [
     "parse_error_body",
     "sdk_error",
     "sdk_message",
-    "status_error",
 ]
 
 LONGEST_MESSAGE: Final = 400
@@ -163,21 +162,6 @@ def _messages(error: JSON, outer: JSON) -> Iterator[str]:
             yield metadata["raw"]
 
 
-def status_error(
-    status: int, headers: Mapping[str, str], body: JSON, *, account: Account, cut: bool = False
-) -> ProviderError:
-    """Return the error that a server's answer means.
-
-    Args:
-        status: HTTP status.
-        headers: The response's headers.
-        body: The body: JSON read, or its text.
-        account: Who asked; its key is kept out of the error's text.
-        cut: The server had begun to reply: it may bill what was lost.
-    """
-    return _make_error(parse_error_body(status, body), headers, account, cut=cut)
-
-
 def body_error(
     body: JSON, *, account: Account, headers: Mapping[str, str] | None = None, cut: bool = False
 ) -> ProviderError:
@@ -206,10 +190,9 @@ def sdk_error(error: Exception, *, account: Account) -> ProviderError:
     A connection that failed before the request went out is not cut; any later one is, because the
     server may have worked on the request and billed it.
     """
-    response = getattr(error, "response", None)
-    if response is not None:
-        message = parse_error_body(int(response.status_code), _response_body(response))
-        return _make_error(message, response.headers, account, cut=False)
+    if (message := sdk_message(error)) is not None:
+        headers = error.response.headers  # type: ignore[attr-defined]  # it has said something
+        return _make_error(message, headers, account, cut=False)
     causes = list(_causes(error))
     names = [type(cause).__name__ for cause in causes]
     sent = not _NOT_SENT.intersection(names)
@@ -314,11 +297,11 @@ def _fields(body: JSON) -> tuple[int | None, int | None]:
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):
         return None, None
-    needed, window = error.get("n_prompt_tokens"), error.get("n_ctx")
-    return (
-        needed if isinstance(needed, int) else None,
-        window if isinstance(window, int) else None,
+    needed, window = (
+        number if isinstance(number := error.get(name), int) else None
+        for name in ("n_prompt_tokens", "n_ctx")
     )
+    return needed, window
 
 
 def _refused_key(message: ServerMessage, account: Account) -> str:

@@ -60,33 +60,21 @@ def requested_wait(
     now = time.time() if now is None else now
     lower = {name.lower(): value for name, value in headers.items()}
     said = (
-        _scaled(lower.get("retry-after-ms"), 0.001),
+        _parse_number(lower.get("retry-after-ms"), 0.001),
         _retry_after_header(lower.get("retry-after"), now),
         *(duration(text) for text in _delays(body, 0)),
         _wait_in_message(message),
         _resets(lower, now),
     )
-    return next((_bounded(each) for each in said if _sensible(each)), None)
+    sensible = (each for each in said if each is not None and 0 < each < math.inf)
+    return next((min(each, MOST_SECONDS) for each in sensible), None)
 
 
-def _sensible(seconds: float | None) -> bool:
-    return seconds is not None and math.isfinite(seconds) and seconds > 0
-
-
-def _bounded(seconds: float | None) -> float | None:
-    return None if seconds is None else min(seconds, MOST_SECONDS)
-
-
-def _parse_number(text: str | None) -> float | None:
+def _parse_number(text: str | None, unit: float = 1.0) -> float | None:
     try:
-        return float(text) if text is not None else None
+        return float(text) * unit if text is not None else None
     except ValueError:
         return None
-
-
-def _scaled(text: str | None, unit: float) -> float | None:
-    number = _parse_number(text)
-    return None if number is None else number * unit
 
 
 def _retry_after_header(text: str | None, now: float) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.relaxed_json import GAP, relaxed_value
@@ -80,7 +80,7 @@ def find_values(
     scan = _Scan(text, fits, objects=objects, arrays=arrays, close=close)
     found = [*scan.values()]
     cut = _others_turn(text, found)
-    return [_invented(each) if each.start >= cut else each for each in found]
+    return [replace(each, invented=True) if each.start >= cut else each for each in found]
 
 
 def value_spans(text: str) -> list[tuple[int, int]]:
@@ -102,11 +102,6 @@ def value_spans(text: str) -> list[tuple[int, int]]:
 def _next_bracket(text: str, at: int) -> int:
     mark = _BRACKET.search(text, at)
     return mark.start() if mark else -1
-
-
-def _invented(found: FoundValue) -> FoundValue:
-    return FoundValue(start=found.start, end=found.end, value=found.value, error=found.error,
-                 fenced=found.fenced, closed=found.closed, invented=True)  # fmt: skip
 
 
 def _others_turn(text: str, found: list[FoundValue]) -> int:

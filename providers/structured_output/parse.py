@@ -254,13 +254,8 @@ def _fenced_whole(text: str, checker: SchemaChecker, stop: StopReason) -> Readin
 
 def _with_reasoning(reading: Reading, aside: SplitReply, stop: StopReason) -> Reading:
     cut = ("the reply was cut by the token limit after the value",) if stop == "length" else ()
-    return Reading(
-        value=reading.value,
-        how=reading.how,
-        objects=reading.objects,
-        reasoning=aside.reasoning,
-        notes=(*_open_note(aside), *cut),
-    )
+    notes = (*_open_note(aside), *cut)
+    return replace(reading, reasoning=aside.reasoning, notes=notes)
 
 
 def _unfit_whole(

@@ -1,12 +1,24 @@
-"""One schema out of several that must all hold: references resolved, ``allOf`` folded in."""
+"""Schemas made of others: closed objects, references resolved, ``allOf`` folded in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from orglab.providers.base import JSON
 
-__all__ = ["merge_schemas", "resolve_reference"]
+__all__ = ["closed_object", "merge_schemas", "resolve_reference"]
+
+
+def closed_object(
+    properties: Mapping[str, JSON], required: Iterable[str] | None = None
+) -> dict[str, JSON]:
+    """Return the schema of an object with these properties alone; required are all by default."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties if required is None else required),
+        "additionalProperties": False,
+    }
 
 
 def merge_schemas(one: Mapping[str, JSON], other: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orglab.providers.base import JSON, Completion, Message, Request, ToolCall, ToolDefinition
+from orglab.providers.structured_output.schema_merge import closed_object
 
 __all__ = ["ANSWER_CHARACTERS", "action_schema", "read_action", "with_actions", "written_members"]
 
@@ -57,12 +58,12 @@ def action_schema(
     """JSON Schema of one action: a call of one of ``tools``, or an answer that fits ``reply``."""
     answer = {"type": "string", "maxLength": ANSWER_CHARACTERS} if reply is None else reply
     branches = [
-        _closed(
+        closed_object(
             {"tool": {"const": tool.name}, "arguments": _moved(tool.parameters, i, "arguments")}
         )
         for i, tool in enumerate(tools)
     ]
-    branches.append(_closed({"answer": _moved(answer, len(tools), "answer")}))
+    branches.append(closed_object({"answer": _moved(answer, len(tools), "answer")}))
     return {"anyOf": branches}
 
 
@@ -132,15 +133,6 @@ def _skip(text: str, at: int, mark: str) -> int:
     while text[at] in " \t\r\n" + mark:
         at += 1
     return at
-
-
-def _closed(properties: dict[str, JSON]) -> dict[str, JSON]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _moved(schema: JSON, branch: int, member: str) -> JSON:

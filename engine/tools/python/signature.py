@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from orglab.providers.base import JSON
+from orglab.providers.structured_output.schema_merge import closed_object
 
 __all__ = ["description_of", "parameters_of"]
 
@@ -59,12 +60,7 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, JSON]:
         properties[name] = _property(parameter, hints)
         if parameter.default is inspect.Parameter.empty:
             required.append(name)
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
+    return closed_object(properties, required)
 
 
 def _property(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> dict[str, JSON]:

@@ -10,8 +10,9 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import date
-from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from orglab.engine.tools.bounded_json import tidy
 
@@ -48,6 +49,11 @@ class Statistic(NamedTuple):
     value: Number | date | None
     n: int
     reason: str = ""
+
+    def shown(self) -> dict[str, Any]:
+        """Return the figure as a tool's result shows it."""
+        found = {"value": self.value, "n": self.n}
+        return found | ({"reason": self.reason} if self.reason else {})
 
 
 class Bins(NamedTuple):
@@ -180,14 +186,9 @@ def _cosine(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 def ranks(values: Sequence[Number]) -> list[float]:
     """Return ranks from 1; equal values share the mean of their ranks."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    found = [0.0] * len(values)
-    first = 1
-    for _, tied in groupby(order, key=values.__getitem__):
-        places = list(tied)
-        for place in places:
-            found[place] = first + (len(places) - 1) / 2
-        first += len(places)
+    cells = np.array(values, dtype=object)  # whole numbers may be larger than 64 bits
+    _, places, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    found: list[float] = (counts.cumsum() - (counts - 1) / 2)[places].tolist()
     return found
 
 

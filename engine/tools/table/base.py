@@ -15,6 +15,7 @@ from orglab.engine.tools.file_cache import TableError
 from orglab.engine.tools.table.column_types import CellType, Column
 from orglab.engine.tools.table.table import Table, TableFormat, load_table, loaded
 from orglab.providers.base import JSON, Tool, ToolError
+from orglab.providers.structured_output.schema_merge import closed_object
 
 __all__ = ["WHERE", "TableTool", "arguments_schema", "integer", "numeric", "optional_text", "text"]
 
@@ -30,12 +31,7 @@ WHERE: JSON = {
 
 def arguments_schema(required: Sequence[str] = (), **properties: JSON) -> Mapping[str, JSON]:
     """Return the JSON Schema of a tool's arguments."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
+    return closed_object(properties, required)
 
 
 @dataclass(frozen=True, kw_only=True)

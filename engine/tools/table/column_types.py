@@ -11,7 +11,9 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from orglab.engine.spec.messages import nearest
 from orglab.engine.tools.file_cache import TableError
+from orglab.providers.base import ToolError
 
 __all__ = [
     "CellParser",
@@ -19,6 +21,8 @@ __all__ = [
     "Column",
     "ParsedCell",
     "Value",
+    "columns_are",
+    "find_column",
     "make_column",
     "read_text",
     "read_value",
@@ -39,6 +43,8 @@ _LARGEST = 2**127 - 1  # the largest whole number of the database
 _EXACT = 2**53  # beyond it, doubles skip whole numbers
 
 _LONGEST = 400  # characters of a number; more is no number, and `int` refuses thousands
+
+_SHOWN = 40  # columns that an error names
 
 _BOOLEAN = re.compile(r"true|false|True|False|TRUE|FALSE")
 _INFINITE = re.compile(r"([+-]?)inf(inity)?", re.IGNORECASE)
@@ -319,3 +325,26 @@ def _others(others: Mapping[str, int], *, few: bool) -> str:
         listed = ", ".join(f'"{one}"' for one in others)
         said += f"; if that means missing, set `missing: [{listed}]`"
     return said
+
+
+def columns_are(columns: Mapping[str, Column]) -> str:
+    """Return the columns' names in words."""
+    shown = ", ".join(f"`{name}`" for name in list(columns)[:_SHOWN])
+    more = len(columns) - _SHOWN
+    return f"Columns: {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def find_column(columns: Mapping[str, Column], name: str) -> Column:
+    """Return the column called ``name``, whatever the case of its letters.
+
+    Raises:
+        ToolError: There is none; the text names the nearest and all others.
+    """
+    if name in columns:
+        return columns[name]
+    for one in columns.values():  # names differ whatever their case
+        if one.name.lower() == name.strip().lower():
+            return one
+    like = nearest(name, columns)
+    hint = f", did you mean `{like}`?" if like else "."
+    raise ToolError(f"no column `{name[:80]}`{hint} {columns_are(columns)}")

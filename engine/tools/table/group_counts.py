@@ -99,9 +99,7 @@ class GroupBy(TableTool):
         cells = keys if column is None else table.values(column, chosen)
         groups: list[dict[str, Any]] = []
         for key, values in _grouped(keys, cells).items():
-            figure = measured(measure, column, values)
-            reason = {"reason": figure.reason} if figure.reason else {}
-            groups.append({"group": key, "value": figure.value, "n": figure.n} | reason)
+            groups.append({"group": key} | measured(measure, column, values).shown())
         found: dict[str, Any] = {
             "by": by.name,
             "measure": measure,

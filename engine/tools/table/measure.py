@@ -93,8 +93,7 @@ class Measure(TableTool):
         names = _column_names(measure, arguments.get("columns") or [])
         where = optional_text(arguments, "where")
         figure = _measure_value(table, measure, names, where)
-        found = {"measure": measure, "columns": names, "value": figure.value, "n": figure.n}
-        return found | ({"reason": figure.reason} if figure.reason else {})
+        return {"measure": measure, "columns": names} | figure.shown()
 
 
 def _column_names(measure: str, names: JSON) -> list[str]:

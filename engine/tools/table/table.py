@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from orglab.engine.tools.file_cache import FileCache, Memo, TableError
-from orglab.engine.tools.table.column_lookup import find_column
 from orglab.engine.tools.table.column_types import (
     CellParser,
     CellType,
     Column,
     Value,
+    find_column,
     make_column,
     read_text,
     read_value,

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
-from orglab.engine.tools.table.column_lookup import columns_are, find_column
-from orglab.engine.tools.table.column_types import CellType, Column
+from orglab.engine.tools.table.column_types import CellType, Column, columns_are, find_column
 from orglab.engine.tools.table.database import quoted
 from orglab.providers.base import ToolError
 from orglab.results.tables.condition_parser import (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,14 +20,16 @@ from orglab.providers.base import (
     Unavailable,
 )
 from orglab.providers.hosted.account import Account
-from orglab.providers.hosted.errors import body_error, sdk_error, status_error
+from orglab.providers.hosted.errors import body_error, sdk_error
 
 ACCOUNT = Account(base_url="https://models.example/v1", variable="MY_KEY", key="k-0123456789-abcd")
 
 
 def fault(status: int, body: Any) -> ProviderError:
     """The error for a status and a body."""
-    return status_error(status, {}, body, account=ACCOUNT)
+    raised = Exception("an SDK's")
+    raised.response = SimpleNamespace(status_code=status, headers={}, text=json.dumps(body))  # type: ignore[attr-defined]
+    return sdk_error(raised, account=ACCOUNT)
 
 
 @pytest.mark.parametrize(
