@@ -16,7 +16,7 @@ from orglab.results.number_format import duration
 from orglab.results.records import CallEntry, Event, Output, RunRecord, ToolEntry
 from orglab.results.store.journal.history import answering
 from orglab.results.store.journal.journal import position_key
-from orglab.results.usage.cost_text import cost_of
+from orglab.results.usage.spending import cost_of
 
 __all__ = ["EventRenderer"]
 
@@ -30,6 +30,16 @@ _NOT_TAKEN = {
     "cap": "its cap is used up",
     "skipped": "its source was skipped",
 }
+
+#: Events of one line: its words, style and indent.
+_PLAIN = {
+    "lapsed": ("{output} is void: something before it begins anew", "dim", 0),
+    "withdrawn": ("{output} is withdrawn from everyone's sight", "dim", 2),
+    "late": ("{output} comes too late for {copy} to read", "dim", 0),
+    "cap_used_up": ("! {link} is used up and not taken", "yellow", 0),
+}
+#: Printed with the turn, with the verdict, and in the footer.
+_PRINTED_ELSEWHERE = frozenset(("output", "sent_back", "ended"))
 
 
 class EventRenderer:
@@ -201,9 +211,6 @@ class EventRenderer:
         self._line(f"└ the team of {body['copy']} {said}", "cyan" if body["answer"] else "red", 0)
         self._under = None
 
-    def _on_output(self, body: Body, event: Event) -> None:
-        """Do nothing: printed with its turn."""
-
     def _on_turn_failed(self, body: Body, _: Event) -> None:
         self._failed = (body["copy"], self._tick)
         self._line(f"✗ {body['copy']} failed: {_error_text(body.get('error'))}", "bold red", 0)
@@ -272,15 +279,6 @@ class EventRenderer:
         error = _error_text(body.get("error"))
         self._line(f"! {body['output']} stays unreviewed: {error}", "bold yellow", 0)
 
-    def _on_lapsed(self, body: Body, _: Event) -> None:
-        self._line(f"{body['output']} is void: something before it begins anew", "dim", 0)
-
-    def _on_sent_back(self, body: Body, event: Event) -> None:
-        """Do nothing: printed with the verdict that sent it back."""
-
-    def _on_withdrawn(self, body: Body, _: Event) -> None:
-        self._line(f"{body['output']} is withdrawn from everyone's sight", "dim")
-
     # -- links --------------------------------------------------------------------------------
 
     def _pending_delivery(self, event: Event) -> None:
@@ -302,9 +300,6 @@ class EventRenderer:
         why = _NOT_TAKEN.get(body["why"], body["why"])
         self._line(f"{body['link']} is not taken: {why}", "dim", 0)
 
-    def _on_late(self, body: Body, _: Event) -> None:
-        self._line(f"{body['output']} comes too late for {body['copy']} to read", "dim", 0)
-
     def _on_anew(self, body: Body, _: Event) -> None:
         roles = ", ".join(body["roles"])
         lapsed = ", ".join(f"{item['what']} of {item['copy']}" for item in body.get("lapsed", ()))
@@ -313,14 +308,12 @@ class EventRenderer:
         if roles or lapsed:
             self._line(f"↺ what follows {because} begins anew: {roles or 'nobody'}{tail}", "dim", 0)
 
-    def _on_cap_used_up(self, body: Body, _: Event) -> None:
-        self._line(f"! {body['link']} is used up and not taken", "yellow", 0)
-
-    def _on_ended(self, body: Body, event: Event) -> None:
-        """Do nothing: printed in the footer."""
-
     def _on_other(self, body: Body, event: Event) -> None:
-        self._line(f"{event.kind}: {inline(body, 200)}", "dim", 0)
+        if event.kind in _PLAIN:
+            words, style, indent = _PLAIN[event.kind]
+            self._line(words.format_map(body), style, indent)
+        elif event.kind not in _PRINTED_ELSEWHERE:
+            self._line(f"{event.kind}: {inline(body, 200)}", "dim", 0)
 
 
 _ASKED = {

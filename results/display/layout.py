@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from io import StringIO
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
@@ -15,7 +16,7 @@ from orglab.providers.structured_output.strict_json import dumps
 from orglab.providers.terminal_safety import one_line, visible
 from orglab.results.number_format import amount
 
-__all__ = ["Prefixed", "barred", "inline", "prose", "value_block"]
+__all__ = ["Prefixed", "barred", "inline", "printed", "prose", "value_block"]
 
 
 _SHORT = 72
@@ -54,6 +55,22 @@ def barred(content: RenderableType, indent: int = 0) -> Prefixed:
     """Add a bar down the left side."""
     bar = " " * indent + "│ "
     return Prefixed(content, bar, bar, style="dim")
+
+
+def printed(content: RenderableType, width: int, *, colour: bool = False) -> str:
+    """Return what a console of this width prints, without blanks at the ends of lines."""
+    console = Console(
+        file=StringIO(),
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        highlight=False,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        console.print(content)
+    return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
 
 
 def prose(text: str, style: str = "") -> RenderableType:

@@ -9,17 +9,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from statistics import fmean, median
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.providers.terminal_safety import visible
+from orglab.results.display.layout import printed
 from orglab.results.display.measures import MeasureSummary, short_number
 from orglab.results.number_format import dollars, duration
 from orglab.results.report.experiment.plan_history import (
@@ -30,8 +30,8 @@ from orglab.results.report.experiment.plan_history import (
 )
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.tables.sweep_plan import SweepPlan, sweep_plan
-from orglab.results.usage.cost_text import money_notes, unreal
 from orglab.results.usage.served_models import Drift, drift_text, drifts
+from orglab.results.usage.spending import money_notes, unreal
 
 __all__ = ["ArmFigures", "Summary", "summary"]
 
@@ -179,12 +179,7 @@ class Summary:
 
     def text(self, width: int = 100) -> str:
         """Render as plain text."""
-        console = Console(
-            file=StringIO(), width=width, no_color=True, color_system=None, highlight=False
-        )
-        with console.capture() as capture:
-            console.print(self)
-        return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
+        return printed(self, width)
 
     def as_json(self) -> dict[str, JSON]:
         """Convert to plain data."""

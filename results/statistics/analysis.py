@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from orglab.providers.base import JSON
-from orglab.results.statistics.agreement.judge_severity import JudgeAgreement, judging
+from orglab.results.statistics.agreement.krippendorff import JudgeAgreement, judging
 from orglab.results.statistics.data.attrition import (
     Attrition,
     ComputeContrast,
@@ -22,13 +22,13 @@ from orglab.results.statistics.data.attrition import (
 from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.effects import Effect, family
 from orglab.results.statistics.errors import PlanError
-from orglab.results.statistics.models.dose_response import Dose, dose_response
 from orglab.results.statistics.models.draft_comparison import DraftRow, draft_rows
 from orglab.results.statistics.models.leave_one_out import (
     LeaveOneOut,
     without_each_judge,
     without_each_unit,
 )
+from orglab.results.statistics.models.regression import Dose, dose_response
 from orglab.results.statistics.models.sensitivity import (
     AdjustedEffect,
     MixedEffect,
@@ -178,8 +178,7 @@ def _drafts(
 
 def _judge_agreements(dataset: Dataset, plan: AnalysisPlan) -> list[JudgeAgreement]:
     """Analyse every outcome that two judges or more gave, and the parts of composites."""
-    parts = [part for whole in plan.composites.values() for part in whole]
-    names = dict.fromkeys([*plan.outcomes, *plan.composites, *parts])
+    names = dict.fromkeys([*plan.outcomes, *plan.composites, *plan.composite_parts])
     return [
         judging(dataset, cells, seed=plan.seed, resamples=plan.resamples, level=plan.level)
         for cells in map(dataset.cells, names)

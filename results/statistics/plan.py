@@ -19,6 +19,7 @@ __all__ = [
     "FollowupsPlan",
     "MixedPlan",
     "SubsetPlan",
+    "listed",
     "plan_of",
 ]
 
@@ -136,6 +137,11 @@ class AnalysisPlan:
     alpha: float = 0.05
 
     @property
+    def composite_parts(self) -> list[str]:
+        """Parts of all composites."""
+        return [part for parts in self.composites.values() for part in parts]
+
+    @property
     def outcomes(self) -> tuple[str, ...]:
         """The outcomes of the headline rows, each once."""
         more = self.followups.outcomes if self.followups else ()
@@ -159,7 +165,7 @@ def plan_of(
     plan["contrasts"] = tuple(_contrast(pair) for pair in known.get("contrasts") or ())
     plan["primary"] = _name_tuple(known.get("primary"))
     for name, kind in _LISTS.items():
-        plan[name] = tuple(_plan_part(kind, part, name) for part in _listed(known.get(name)))
+        plan[name] = tuple(_plan_part(kind, part, name) for part in listed(known.get(name)))
     for name, one in _PARTS.items():
         found = known.get(name)
         plan[name] = None if found is None else _plan_part(one, found, name)
@@ -228,10 +234,11 @@ def _plan_part(kind: type[Part], given: Mapping[str, JSON], where: str) -> Part:
 
 
 def _name_tuple(value: JSON) -> tuple[str, ...]:
-    return tuple(_listed(value))
+    return tuple(listed(value))
 
 
-def _listed(value: JSON) -> Sequence[JSON]:
+def listed(value: JSON) -> Sequence[JSON]:
+    """Return a list as it is, one value as a list of it, and nothing as an empty list."""
     if value is None:
         return ()
     return list(value) if isinstance(value, list | tuple) else [value]

@@ -15,7 +15,7 @@ from orglab.results.report.experiment.plan_history import current_numbers
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.tables.sweep_plan import FrozenFactor, SweepPlan, sweep_plan
-from orglab.results.tables.tables import ExportColumn, frame_of
+from orglab.results.tables.tables import TABLES, ExportColumn, frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,20 +27,21 @@ Key: TypeAlias = tuple[str, str, str]
 
 _HEAD = {"run": "text", "variant": "text", "also": "text", "arm": "text"}
 _PLACE = {"unit": "text", "replicate": "integer"}
-_FIGURES = {
-    "status": "text",
-    "reason": "text",
-    "turns": "integer",
-    "loops": "integer",
-    "forced": "integer",
-    "calls": "integer",
-    "tool_calls": "integer",
-    "tokens_input": "integer",
-    "tokens_output": "integer",
-    "cost_usd": "number",
-    "seconds": "number",
-    "simulated": "boolean",
-}
+_FIGURE_NAMES = [
+    "status",
+    "reason",
+    "turns",
+    "loops",
+    "forced",
+    "calls",
+    "tool_calls",
+    "tokens_input",
+    "tokens_output",
+    "cost_usd",
+    "seconds",
+    "simulated",
+]
+_FIGURES = {name: kind for name, kind in TABLES["runs"] if name in _FIGURE_NAMES}
 
 
 class SweepTable(NamedTuple):

@@ -26,8 +26,7 @@ from orglab.engine.study.plan.upper_bounds import (
 from orglab.providers.base import JSON
 from orglab.results.records import RunStatus
 from orglab.results.store.reader import Reader, study_file
-from orglab.results.usage.cost_text import unreal
-from orglab.results.usage.spending import Spending, spending
+from orglab.results.usage.spending import Spending, spending, unreal
 from orglab.results.usage.usage_history import past_runs, studies_under
 
 __all__ = ["ArmPlan", "ModelPlan", "Plan", "PlannedStudy", "StudyPlan", "plan_of", "unreal_dollars"]

@@ -8,8 +8,7 @@ import typer
 from rich.console import Console
 
 from orglab.cli.options import StudyFolder
-from orglab.results.display.run_list import runs_table
-from orglab.results.display.transcript import transcript
+from orglab.results.display.transcript import runs_table, transcript
 from orglab.results.store.reader import Reader
 
 __all__ = ["show"]

@@ -12,6 +12,7 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.report.experiment.plan_history import FrozenPlan, current_runs, planned_keys
 from orglab.results.report.experiment.scores import Scored, ValueRow, read_scored
+from orglab.results.statistics.plan import listed
 from orglab.results.store.reader import Reader, RunRow
 
 __all__ = ["NOT_RUN", "RUN_FIGURES", "Tables", "read_tables", "wanted_names"]
@@ -63,15 +64,15 @@ def wanted_names(plan: FrozenPlan) -> tuple[str, ...]:
     """List the scores or columns that the plan's analysis needs, each once."""
     analysis, composites = plan.normal["analysis"], plan.normal["composites"]
     named = [
-        *_listed(analysis.get("primary")),
-        *_listed((analysis.get("followups") or {}).get("outcomes")),
-        *_listed(analysis.get("covariates")),
+        *listed(analysis.get("primary")),
+        *listed((analysis.get("followups") or {}).get("outcomes")),
+        *listed(analysis.get("covariates")),
         *composites,
     ]
-    for part in [*_listed(analysis.get("mixed")), *_listed(analysis.get("dose"))]:
-        named += [part["outcome"], *_listed(part.get("dose")), *_listed(part.get("covariates"))]
-    for part in _listed(analysis.get("drafts")):
-        named += _listed(part.get("measures"))
+    for part in [*listed(analysis.get("mixed")), *listed(analysis.get("dose"))]:
+        named += [part["outcome"], *listed(part.get("dose")), *listed(part.get("covariates"))]
+    for part in listed(analysis.get("drafts")):
+        named += listed(part.get("measures"))
     return tuple(dict.fromkeys(leaf for name in named for leaf in _leaves(name, composites, ())))
 
 
@@ -83,12 +84,6 @@ def _leaves(
         return
     for part in composites[name]:
         yield from _leaves(part, composites, (*above, name))
-
-
-def _listed(value: JSON) -> list[JSON]:
-    if value is None:
-        return []
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def read_tables(reader: Reader, plan: FrozenPlan, *, aside: Sequence[str] = ()) -> Tables:

@@ -9,18 +9,19 @@ from orglab.results.number_format import amount
 from orglab.results.report.experiment.answer import answer, decision_lines
 from orglab.results.report.experiment.findings import ExperimentFindings, read_findings
 from orglab.results.report.experiment.sections.costs import costs_section
-from orglab.results.report.experiment.sections.deviations import (
-    changed_after_data,
-    deviations_section,
-)
-from orglab.results.report.experiment.sections.dose import dose_section
 from orglab.results.report.experiment.sections.drafts import drafts_section
 from orglab.results.report.experiment.sections.effects import effects_section, pairs_section
-from orglab.results.report.experiment.sections.execution import attrition_section, loops_section
+from orglab.results.report.experiment.sections.execution import (
+    attrition_section,
+    changed_after_data,
+    deviations_section,
+    loops_section,
+)
 from orglab.results.report.experiment.sections.hedges import hedges_section
 from orglab.results.report.experiment.sections.judges import judges_section
 from orglab.results.report.experiment.sections.methods import methods_section
 from orglab.results.report.experiment.sections.robustness import (
+    dose_section,
     leave_one_out_section,
     moderators_section,
     sensitivity_section,

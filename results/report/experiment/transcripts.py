@@ -14,7 +14,7 @@ from orglab.results.number_format import amount, duration, label, money, number
 from orglab.results.records import Event, Output
 from orglab.results.report.experiment.data import RUN_FIGURES
 from orglab.results.report.experiment.findings import ExperimentFindings
-from orglab.results.report.render.html import page
+from orglab.results.report.render.pages import page
 from orglab.results.store.journal.history import answering, outputs_of
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.word_diff import Piece, word_diff
@@ -134,8 +134,7 @@ def _scores(findings: ExperimentFindings) -> dict[int, list[tuple[str, str]]]:
     plan = findings.analysis_plan
     if plan is None:
         return {}
-    parts = [part for whole in plan.composites.values() for part in whole]
-    wanted = list(dict.fromkeys([*parts, *plan.outcomes, *plan.covariates]))
+    wanted = list(dict.fromkeys([*plan.composite_parts, *plan.outcomes, *plan.covariates]))
     scores = findings.tables.scores
     scores = scores[scores["outcome"].isin(wanted) & scores["value"].notna()]
     means = scores.groupby(["arm", "unit", "replicate", "outcome"])["value"].mean()

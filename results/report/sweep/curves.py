@@ -17,10 +17,11 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
-from orglab.results.report.render.level_plot import LevelLine, LevelPanel, levels_figure
+from orglab.results.report.render.panel_plots import LevelLine, LevelPanel, levels_figure
 from orglab.results.report.sweep.analysis import Axis, Trend, is_grid
-from orglab.results.report.sweep.estimates import difference_text, level_name
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
+from orglab.results.report.sweep.sections import difference_text, level_name
+from orglab.results.statistics.data.arrays import known_means
 from orglab.results.statistics.models.main_effects import Estimate, mean_estimate
 
 __all__ = ["dose_section", "interactions_section"]
@@ -218,7 +219,7 @@ def _interaction_panel(
         found = []
         for at, place in enumerate(places):
             keep = (codes[:, pair[0]] == at) & (codes[:, pair[1]] == level)
-            found.append((place, mean_estimate(_mean_over_points(outcome, keep))))
+            found.append((place, mean_estimate(known_means(outcome.values[keep], 0))))
         lines.append(_level_line(name, found))
     return LevelPanel(
         title=f"{label(along.name)} by {label(across.name)}",
@@ -228,15 +229,6 @@ def _interaction_panel(
         log=along.values is not None and _is_wide(along),
         legend=label(across.name),
     )
-
-
-def _mean_over_points(outcome: OutcomeFindings, keep: np.ndarray) -> np.ndarray:
-    """Return the mean over points within each unit."""
-    part = outcome.values[keep]
-    known = np.isfinite(part)
-    counts = known.sum(axis=0)
-    sums = np.where(known, part, 0.0).sum(axis=0)
-    return np.asarray(sums / np.where(counts > 0, counts, np.nan))
 
 
 def _interactions_table(findings: SweepFindings, outcome: OutcomeFindings) -> TableBlock:

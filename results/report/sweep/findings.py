@@ -14,7 +14,7 @@ from orglab.results.number_format import amount
 from orglab.results.report.experiment.costs import Costs, read_costs
 from orglab.results.report.experiment.data import Tables, read_tables
 from orglab.results.report.experiment.plan_history import runs_ended_before
-from orglab.results.report.findings import StudyFindings, progress_of
+from orglab.results.report.page import StudyFindings, progress_of
 from orglab.results.report.sweep.analysis import (
     Axis,
     FrontRow,

@@ -10,18 +10,16 @@ from orglab.results.report.page import Lead, Report, answer_opening, run_facts, 
 from orglab.results.report.render.blocks import Section
 from orglab.results.report.sweep.analysis import FrontRow, MainEffect, Trend, VariantRow
 from orglab.results.report.sweep.curves import dose_section, interactions_section
-from orglab.results.report.sweep.estimates import (
+from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings, read_sweep_findings
+from orglab.results.report.sweep.sections import (
     ALPHA,
     cost_text,
     difference_text,
-    level_name,
-    mean_text,
-)
-from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings, read_sweep_findings
-from orglab.results.report.sweep.sections import (
     effects_section,
     execution_section,
     front_section,
+    level_name,
+    mean_text,
     methods_section,
     variants_section,
 )

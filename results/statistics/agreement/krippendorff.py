@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from orglab.results.statistics.data.arrays import Floats
+from orglab.results.statistics.data.arrays import Floats, optional
+from orglab.results.statistics.data.cells import Cells
+from orglab.results.statistics.data.dataset import Dataset
 
-__all__ = ["Agreement", "Metric", "agreement", "alpha"]
+__all__ = [
+    "Agreement",
+    "JudgeAgreement",
+    "JudgeRow",
+    "Metric",
+    "agreement",
+    "alpha",
+    "judging",
+    "metric_of",
+]
+
 
 Metric: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 Counts: TypeAlias = npt.NDArray[np.intp]
@@ -47,12 +59,15 @@ class Agreement:
 
 
 class _Ratings(NamedTuple):
-    """Ratings in one row: the item, and the place among the distinct values, of each."""
+    """How often each item has each of the distinct values."""
 
-    item: Counts
-    value: Counts
+    counts: Floats
     distinct: Floats
-    sizes: Floats
+
+    @property
+    def sizes(self) -> Floats:
+        """Ratings of each item."""
+        return np.asarray(self.counts.sum(axis=1))
 
 
 def alpha(ratings: Floats, metric: Metric) -> float | None:
@@ -72,7 +87,7 @@ def alpha(ratings: Floats, metric: Metric) -> float | None:
         ValueError: No such metric, or negative values on a ratio scale.
     """
     found = _ratings(ratings, metric)
-    return _alpha(found, np.ones(len(found.sizes)), metric)
+    return _alpha(found, np.ones(len(found.counts)), metric)
 
 
 def agreement(
@@ -100,7 +115,7 @@ def agreement(
     """
     found = _ratings(ratings, metric)
     usable = np.isfinite(ratings).sum(axis=1) > 1
-    value = _alpha(found, np.ones(len(found.sizes)), metric)
+    value = _alpha(found, np.ones(len(found.counts)), metric)
     bounds: tuple[float | None, float | None] = (None, None)
     if value is not None and resamples:
         drawn = (np.arange(len(ratings)) if groups is None else np.asarray(groups))[usable]
@@ -111,9 +126,9 @@ def agreement(
         low=bounds[0],
         high=bounds[1],
         raw=_raw_agreement(found),
-        items=len(found.sizes),
+        items=len(found.counts),
         left_out=int((np.isfinite(ratings).sum(axis=1) == 1).sum()),
-        ratings=len(found.item),
+        ratings=int(found.sizes.sum()),
         judges=int(np.isfinite(ratings[usable]).any(axis=0).sum()),
         why="" if value is not None else _why(found),
     )
@@ -129,91 +144,46 @@ def _ratings(ratings: Floats, metric: Metric) -> _Ratings:
     item, judge = np.nonzero(np.isfinite(usable))
     # Means of scores are ties to rounding, not to the last bit.
     distinct, value = np.unique(np.round(usable[item, judge], 12), return_inverse=True)
-    sizes = np.bincount(item, minlength=len(usable)).astype(np.float64)
-    return _Ratings(item, value.astype(np.intp), distinct, sizes)
+    counts = np.zeros((len(usable), len(distinct)))
+    np.add.at(counts, (item, value), 1.0)
+    return _Ratings(counts, distinct)
 
 
 def _why(found: _Ratings) -> str:
-    if not len(found.sizes):
+    if not len(found.counts):
         return "undefined: no item has two ratings"
     return "undefined: no variation, all ratings are equal"
 
 
 def _alpha(found: _Ratings, weights: Floats, metric: Metric) -> float | None:
     """Compute alpha with each item counted ``weights`` times."""
-    counts = _sums(found.value, weights[found.item], len(found.distinct))
+    counts = weights @ found.counts
     total = float(counts.sum())
     if total < 2 or int((counts > 0).sum()) < 2:
         return None
-    observed, expected = _DISAGREEMENTS[metric](found, weights, counts)
-    return 1 - (total - 1) * observed / expected
+    distances = _distances(found.distinct, counts, metric)
+    within = ((found.counts @ distances) * found.counts).sum(axis=1) / (found.sizes - 1)
+    return 1 - (total - 1) * float(weights @ within) / float(counts @ distances @ counts)
 
 
-def _sums(places: Counts, values: Floats, length: int = 0) -> Floats:
-    return np.asarray(np.bincount(places, values, length), dtype=np.float64)
-
-
-Disagreement: TypeAlias = Callable[[_Ratings, Floats, Floats], tuple[float, float]]
-"""Sums of the distances over all ordered pairs: within items (each by 1 / (ratings - 1)), and over
-all ratings."""
-
-
-def _nominal(found: _Ratings, weights: Floats, counts: Floats) -> tuple[float, float]:
-    equal = _equal_pairs(found)
-    within = (found.sizes**2 - equal) / (found.sizes - 1)
-    return float(weights @ within), float(counts.sum() ** 2 - (counts**2).sum())
-
-
-def _equal_pairs(found: _Ratings) -> Floats:
-    """Count ordered pairs of equal ratings by item, each rating with itself among them."""
-    both = found.item * len(found.distinct) + found.value
-    cells, times = np.unique(both, return_counts=True)
-    return _sums(cells // len(found.distinct), times.astype(np.float64) ** 2)
-
-
-def _squared(found: _Ratings, weights: Floats, counts: Floats, at: Floats) -> tuple[float, float]:
-    """Sum the squared distances of the positions ``at`` of the distinct values."""
-    at = at - float(at @ counts) / float(counts.sum())  # centred: no cancellation in the sums
-    x = at[found.value]
-    sums, squares = _sums(found.item, x), _sums(found.item, x * x)
-    within = 2 * (found.sizes * squares - sums**2) / (found.sizes - 1)
-    return float(weights @ within), float(
-        2 * counts.sum() * (counts @ at**2) - 2 * (counts @ at) ** 2
-    )
-
-
-def _interval(found: _Ratings, weights: Floats, counts: Floats) -> tuple[float, float]:
-    return _squared(found, weights, counts, found.distinct)
-
-
-def _ordinal(found: _Ratings, weights: Floats, counts: Floats) -> tuple[float, float]:
+def _distances(distinct: Floats, counts: Floats, metric: Metric) -> Floats:
+    """Return the distance of each two distinct values."""
+    if metric == "nominal":
+        return 1 - np.eye(len(distinct))
     # The ordinal distance is the difference of the mid-ranks of the two values.
-    return _squared(found, weights, counts, np.cumsum(counts) - counts / 2)
-
-
-def _ratio(found: _Ratings, weights: Floats, counts: Floats) -> tuple[float, float]:
-    values = found.distinct
-    sums = values[:, None] + values[None, :]
-    apart = ((values[:, None] - values[None, :]) / np.where(sums == 0, 1.0, sums)) ** 2
-    table = np.zeros((len(found.sizes), len(values)))
-    np.add.at(table, (found.item, found.value), 1.0)
-    within = ((table @ apart) * table).sum(axis=1) / (found.sizes - 1)
-    return float(weights @ within), float(counts @ apart @ counts)
-
-
-_DISAGREEMENTS: Mapping[Metric, Disagreement] = {
-    "nominal": _nominal,
-    "ordinal": _ordinal,
-    "interval": _interval,
-    "ratio": _ratio,
-}
+    at = np.cumsum(counts) - counts / 2 if metric == "ordinal" else distinct
+    apart = at[:, None] - at[None, :]
+    if metric == "ratio":
+        sums = at[:, None] + at[None, :]
+        apart = apart / np.where(sums == 0, 1.0, sums)
+    return np.asarray(apart**2)
 
 
 def _raw_agreement(found: _Ratings) -> float | None:
-    if not len(found.sizes):
+    if not len(found.counts):
         return None
     pairs = float((found.sizes * (found.sizes - 1)).sum())
-    return float((_equal_pairs(found) - found.sizes).sum()) / pairs
+    return float((found.counts * (found.counts - 1)).sum()) / pairs
 
 
 def _bootstrap(
@@ -235,3 +205,98 @@ def _bootstrap(
     tail = (1 - level) / 2
     low, high = np.quantile(known, [tail, 1 - tail])
     return float(low), float(high)
+
+
+_METRICS: Mapping[str, Metric] = {
+    "binary": "nominal",
+    "nominal": "nominal",
+    "ordinal": "ordinal",
+    "interval": "interval",
+    "ratio": "ratio",
+    "count": "ratio",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeRow:
+    """One judge.
+
+    Attributes:
+        judge: The name.
+        ratings: Ratings given.
+        missing: Completed runs that it did not rate.
+        mean: Mean of its ratings.
+        severity: Mean distance of its ratings from the mean of all judges of the same run; below 0
+            is severe. Only runs with two ratings or more.
+        alpha_without: Alpha of the other judges.
+    """
+
+    judge: str
+    ratings: int
+    missing: int
+    mean: float | None
+    severity: float | None
+    alpha_without: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeAgreement:
+    """The judges of one outcome.
+
+    Attributes:
+        outcome: The outcome.
+        agreement: Over the runs of all arms; the bootstrap draws whole units.
+        by_arm: Alpha within each arm.
+        judges: One row a judge.
+    """
+
+    outcome: str
+    agreement: Agreement
+    by_arm: Mapping[str, float | None]
+    judges: tuple[JudgeRow, ...]
+
+
+def metric_of(scale: str) -> Metric:
+    """Return the metric of alpha for a declared scale; ``interval`` if none was declared."""
+    return _METRICS.get(scale, "interval")
+
+
+def judging(
+    dataset: Dataset, cells: Cells, *, seed: int = 0, resamples: int = 1000, level: float = 0.95
+) -> JudgeAgreement:
+    """Compute agreement, severity and alpha without each judge (Krippendorff 2011)."""
+    metric = metric_of(cells.scale)
+    arms, units, replicates = cells.axes.shape
+    table = cells.values.reshape(-1, len(cells.judges))
+    unit = np.tile(np.repeat(np.arange(units), replicates), arms)
+    done = dataset.completed.reshape(-1)
+    return JudgeAgreement(
+        outcome=cells.outcome,
+        agreement=agreement(
+            table, metric, groups=unit, seed=seed, resamples=resamples, level=level
+        ),
+        by_arm={
+            arm: alpha(cells.of(arm).reshape(-1, len(cells.judges)), metric)
+            for arm in cells.axes.arms
+        },
+        judges=tuple(
+            _judge_row(name, table, at, int(done.sum()), metric)
+            for at, name in enumerate(cells.judges)
+        ),
+    )
+
+
+def _judge_row(name: str, table: Floats, at: int, runs: int, metric: Metric) -> JudgeRow:
+    own = table[:, at]
+    rated = np.isfinite(own)
+    count = np.isfinite(table).sum(axis=1)
+    shared = rated & (count > 1)
+    means = np.where(np.isfinite(table), table, 0.0).sum(axis=1)[shared] / count[shared]
+    return JudgeRow(
+        judge=name,
+        ratings=int(rated.sum()),
+        missing=runs - int(rated.sum()),
+        mean=optional(own[rated].mean()) if rated.any() else None,
+        severity=optional((own[shared] - means).mean()) if shared.any() else None,
+        alpha_without=alpha(np.delete(table, at, axis=1), metric),
+    )

@@ -8,7 +8,16 @@ from typing import SupportsFloat, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Flags", "Floats", "Values", "as_floats", "largest", "optional", "standard_deviation"]
+__all__ = [
+    "Flags",
+    "Floats",
+    "Values",
+    "as_floats",
+    "known_means",
+    "largest",
+    "optional",
+    "standard_deviation",
+]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -28,6 +37,14 @@ def as_floats(values: Values) -> Floats:
     if array.ndim != 1 or not np.isfinite(array).all():
         raise ValueError("a statistic needs one row of finite numbers; take missing values out")
     return array
+
+
+def known_means(values: Floats, axis: int, used: Flags | None = None) -> Floats:
+    """Return means along an axis over the finite values (or those ``used``); NaN without any."""
+    known = np.isfinite(values) if used is None else used
+    counts = known.sum(axis=axis)
+    sums = np.where(known, values, 0.0).sum(axis=axis)
+    return np.asarray(sums / np.where(counts > 0, counts, np.nan))
 
 
 def largest(*arrays: Floats) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orglab.results.statistics.data.arrays import Flags, Floats
+from orglab.results.statistics.data.arrays import Flags, Floats, known_means
 from orglab.results.statistics.errors import PlanError
 
 __all__ = ["Axes", "Cells", "composite", "unit_means"]
@@ -75,15 +75,8 @@ class Cells:
         """Return the cells with the mean over the judges who gave a value."""
         if not self.judged:
             return self
-        values = _mean_last(self.values, np.isfinite(self.values))[..., None]
+        values = known_means(self.values, -1)[..., None]
         return replace(self, judges=("",), values=values)
-
-
-def _mean_last(values: Floats, used: Flags) -> Floats:
-    """Return the mean of the used values along the last axis; NaN if none is used."""
-    counts = used.sum(axis=-1)
-    sums = np.where(used, values, 0.0).sum(axis=-1)
-    return np.asarray(sums / np.where(counts > 0, counts, np.nan))
 
 
 def unit_means(values: Floats, used: Flags | None = None) -> Floats:
@@ -97,8 +90,7 @@ def unit_means(values: Floats, used: Flags | None = None) -> Floats:
         By unit; NaN where a unit has no cell.
     """
     found = np.isfinite(values) if used is None else used & np.isfinite(values)
-    runs = _mean_last(values, found)
-    return _mean_last(runs, np.isfinite(runs))
+    return known_means(known_means(values, -1, found), -1)
 
 
 def composite(name: str, parts: list[Cells]) -> Cells:

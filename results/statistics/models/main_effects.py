@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from orglab.results.statistics.data.arrays import Floats, largest, standard_deviation
+from orglab.results.statistics.data.arrays import Floats, known_means, largest, standard_deviation
 from orglab.results.statistics.tests.paired import paired_t
 
 __all__ = [
@@ -128,7 +128,7 @@ def level_mean(values: Floats, design: Design, factor: int, level: int) -> Estim
         factor: Its number.
         level: The level's number.
     """
-    return mean_estimate(_mean_over_points(values[design.codes[:, factor] == level]))
+    return mean_estimate(known_means(values[design.codes[:, factor] == level], 0))
 
 
 def contrast(values: Floats, design: Design, factor: int, level: int, reference: int) -> Estimate:
@@ -145,8 +145,8 @@ def contrast(values: Floats, design: Design, factor: int, level: int, reference:
     one, other = (values[list(side)] for side in zip(*pairs, strict=True))
     both = np.isfinite(one) & np.isfinite(other)
     return difference(
-        _mean_over_points(np.where(both, one, np.nan)),
-        _mean_over_points(np.where(both, other, np.nan)),
+        known_means(np.where(both, one, np.nan), 0),
+        known_means(np.where(both, other, np.nan), 0),
     )
 
 
@@ -176,7 +176,7 @@ def interaction(
             parts.append((values[a] - values[b]) - (values[c] - values[d]))
     if not parts:
         return Estimate(n=0, value=None, why="no four variants differ in these two factors alone")
-    whole = _mean_over_points(np.array(parts))
+    whole = known_means(np.array(parts), 0)
     return difference(whole, np.zeros(len(whole)))
 
 
@@ -211,11 +211,3 @@ def fitted(values: Floats, predictors: Floats, names: Sequence[str]) -> list[Est
     estimates = [difference(row, zeros) for row in found[1:]]
     few = "no unit has enough values to tell the factors apart"
     return [replace(each, why=few) if each.n == 0 else each for each in estimates]
-
-
-def _mean_over_points(values: Floats) -> Floats:
-    """Return the mean over points within each unit; NaN if a unit has none."""
-    known = np.isfinite(values)
-    counts = known.sum(axis=0)
-    sums = np.where(known, values, 0.0).sum(axis=0)
-    return np.asarray(sums / np.where(counts > 0, counts, np.nan))

@@ -94,10 +94,7 @@ def subset(dataset: Dataset, plan: AnalysisPlan, name: str, asked: SubsetPlan) -
         raise PlanError(f"subset {name!r}: no arm {asked.arm!r}")
     meets = condition(asked.where)
     found = {(r["unit"], r["replicate"]): meets(r) for r in dataset.rows(asked.arm)}
-    keep = np.array(
-        [[found.get((u, r)) is True for r in dataset.axes.replicates] for u in dataset.axes.units],
-        dtype=np.bool_,
-    )
+    keep = _runs_with(dataset, found, value=True)
     return Subset(
         name=name,
         arm=asked.arm,
@@ -128,7 +125,7 @@ def split(
     levels, groups = [], []
     cells = dataset.cells(outcome)
     for value in sorted({value for value in values.values() if value is not None}):
-        keep = _has_value(dataset, values, value)
+        keep = _runs_with(dataset, values, value)
         row = effect(dataset, plan, outcome, contrast, family=f"by {column}", keep=keep)
         levels.append(SubgroupLevel(value=value[1], units=row.n, effect=row))
         pairs = pair(cells, contrast.arm, contrast.reference, keep)
@@ -176,16 +173,12 @@ def _ordered_text(value: JSON) -> Named:
     return 0.0, str(value)
 
 
-def _has_value(
-    dataset: Dataset, values: Mapping[tuple[str, int], Named | None], value: Named
-) -> Flags:
-    return np.array(
-        [
-            [values.get((u, r)) == value for r in dataset.axes.replicates]
-            for u in dataset.axes.units
-        ],
-        dtype=np.bool_,
-    )
+def _runs_with(dataset: Dataset, values: Mapping[tuple[str, int], object], value: object) -> Flags:
+    axes = dataset.axes
+    rows = [
+        [values.get((unit, number)) == value for number in axes.replicates] for unit in axes.units
+    ]
+    return np.array(rows, dtype=np.bool_)
 
 
 def _heterogeneity(groups: list[tuple[Floats, float]]) -> tuple[float | None, float | None]:

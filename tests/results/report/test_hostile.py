@@ -16,7 +16,7 @@ from case_files import case_folder
 from orglab.providers.terminal_safety import visible
 from orglab.results.display.transcript import transcript_text
 from orglab.results.report.experiment.transcripts import file_names
-from orglab.results.report.render.markdown import escaped
+from orglab.results.report.render.pages import escaped
 from orglab.results.report.write import write_report
 from orglab.results.store.reader import Reader
 from orglab.results.tables.export import export

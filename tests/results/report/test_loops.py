@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from orglab.results.records import Event
-from orglab.results.report.experiment.counts import LoopRow, read_loops
 from orglab.results.report.experiment.data import Tables
+from orglab.results.report.experiment.findings import LoopRow, read_loops
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.store.store import Store
 

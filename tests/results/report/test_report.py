@@ -14,7 +14,7 @@ import pytest
 from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.experiment.report import report_of
 from orglab.results.report.experiment.sections.costs import costs_section
-from orglab.results.report.experiment.sections.effect_table import effect_details
+from orglab.results.report.experiment.sections.effects import effect_details
 from orglab.results.report.experiment.sections.execution import attrition_section
 from orglab.results.report.page import Report
 from orglab.results.report.render.blocks import (
@@ -25,8 +25,7 @@ from orglab.results.report.render.blocks import (
     Paragraph,
     TableBlock,
 )
-from orglab.results.report.to_json import experiment_json
-from orglab.results.report.write import write_report
+from orglab.results.report.write import experiment_json, write_report
 from orglab.results.statistics.analysis import analyse
 from orglab.results.statistics.plan import AnalysisPlan, Contrast
 from orglab.results.store.group_commit import StoreError

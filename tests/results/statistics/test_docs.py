@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from orglab.results.statistics.data.tidy import RUN_COLUMNS, SCORE_COLUMNS
+from orglab.results.statistics.data.dataset import RUN_COLUMNS, SCORE_COLUMNS
 from orglab.results.statistics.models.draft_comparison import DRAFT_COLUMNS
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/statistics.md").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ from rich.console import Console
 
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.display.measures import MeasureSummary
-from orglab.results.display.run_list import runs_table
 from orglab.results.display.summary import summary
+from orglab.results.display.transcript import runs_table
 from orglab.results.records import CallEntry, Event, Score, ToolEntry
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.store.reader import Reader

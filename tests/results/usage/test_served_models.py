@@ -16,11 +16,11 @@ import orglab
 from orglab.engine.run.engine import Unit
 from orglab.providers.base import Completion, Request, TokenUsage
 from orglab.providers.scripted.provider import ScriptedProvider
-from orglab.results.display.run_list import runs_table
 from orglab.results.display.summary import summary
+from orglab.results.display.transcript import runs_table
 from orglab.results.store.reader import Reader
-from orglab.results.usage.cost_text import money_notes, unpaid
 from orglab.results.usage.served_models import drift_text, drifts
+from orglab.results.usage.spending import money_notes, unpaid
 
 TEAM = """\
 kind: topology

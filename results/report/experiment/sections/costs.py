@@ -16,7 +16,6 @@ from orglab.results.number_format import (
 )
 from orglab.results.report.experiment.costs import ArmCosts, Costs, UsageTotals
 from orglab.results.report.experiment.findings import ExperimentFindings
-from orglab.results.report.render.bars import stacked_bars
 from orglab.results.report.render.blocks import (
     Block,
     FigureBlock,
@@ -25,7 +24,8 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
-from orglab.results.report.render.prose import sentences
+from orglab.results.report.render.pages import sentences
+from orglab.results.report.render.row_plots import stacked_bars
 
 __all__ = ["costs_section"]
 

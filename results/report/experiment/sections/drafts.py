@@ -17,7 +17,7 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
-from orglab.results.report.render.slope_plot import SlopePanel, slopes
+from orglab.results.report.render.panel_plots import SlopePanel, slopes
 from orglab.results.statistics.models.draft_comparison import DraftRow
 
 __all__ = ["drafts_section"]

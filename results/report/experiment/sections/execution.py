@@ -7,20 +7,23 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from orglab.results.number_format import NOTHING, amount, label, number, percent
-from orglab.results.report.experiment.counts import LoopRow
 from orglab.results.report.experiment.data import NOT_RUN
-from orglab.results.report.experiment.findings import ExperimentFindings
+from orglab.results.report.experiment.findings import ExperimentFindings, LoopRow
+from orglab.results.report.experiment.plan_history import PlanChange
 from orglab.results.report.render.blocks import (
     Block,
     Bullets,
+    Fold,
     Paragraph,
     Section,
     TableBlock,
     TableColumn,
 )
+from orglab.results.report.render.pages import sentences
 from orglab.results.usage.served_models import Drift
 
-__all__ = ["attrition_section", "loops_section"]
+__all__ = ["attrition_section", "changed_after_data", "deviations_section", "loops_section"]
+
 
 _MOST_REASONS = 3
 _STATUSES = {
@@ -158,9 +161,14 @@ def _analysed_names(findings: ExperimentFindings) -> list[str]:
     plan = findings.analysis_plan
     if plan is None:
         return sorted(findings.tables.scores["outcome"].drop_duplicates())
-    parts = [part for whole in plan.composites.values() for part in whole]
     dose = [name for each in plan.dose for name in (each.outcome, each.dose, *each.covariates)]
-    return [*plan.outcomes, *parts, *plan.covariates, *dose, *[each.outcome for each in plan.mixed]]
+    return [
+        *plan.outcomes,
+        *plan.composite_parts,
+        *plan.covariates,
+        *dose,
+        *[each.outcome for each in plan.mixed],
+    ]
 
 
 def _scores_of_completed(findings: ExperimentFindings) -> pd.DataFrame:
@@ -195,3 +203,57 @@ def _version_rows(drift: Drift, arms: Sequence[str]) -> list[list[str]]:
         ]
         for version in drift.versions
     ]
+
+
+def changed_after_data(findings: ExperimentFindings) -> bool:
+    """Check whether outcomes or tests were changed after runs had ended."""
+    return any(change.ended and change.touches_analysis for change in findings.changes)
+
+
+def deviations_section(findings: ExperimentFindings) -> Section:
+    """Show changes of plan, runs beyond it, diverged replays, what could not be computed."""
+    blocks: list[Block] = [_change_fold(change) for change in findings.changes]
+    found = _facts(findings)
+    if found:
+        blocks.append(Bullets(items=found))
+    if not blocks:
+        words = (
+            "None found: one plan was frozen before the first run, and every run in the "
+            "store is one of its."
+        )
+        blocks.append(Paragraph(text=words))
+    blocks.append(
+        Paragraph.note(
+            f"The plan has the hash {findings.plan.hash} and was frozen at {findings.plan.added}."
+        )
+    )
+    return Section(id="deviations", title="Deviations from the frozen plan", blocks=blocks)
+
+
+def _change_fold(change: PlanChange) -> Fold:
+    columns = TableColumn.texts("where", "before", "after")
+    rows = [[each.path, each.before, each.after] for each in change.changes]
+    return Fold(title=_change_title(change), blocks=[TableBlock(columns=columns, rows=rows)])
+
+
+def _change_title(change: PlanChange) -> str:
+    what = "The analysis was changed" if change.touches_analysis else "The plan was changed"
+    places = amount(len(change.changes), "place")
+    if not change.ended:
+        return f"{what} before there were data, at {change.added}, in {places}"
+    return (
+        f"{what} AFTER DATA EXISTED: {amount(change.ended, 'run')} had ended at "
+        f"{change.added}; {places} differ"
+    )
+
+
+def _facts(findings: ExperimentFindings) -> list[str]:
+    rows = findings.tables.rows.values()
+    errors = list(findings.errors) if rows else []
+    return errors + sentences(
+        "deviations.txt.j2",
+        findings=findings,
+        tables=findings.tables,
+        retried=sum(row.retries > 0 for row in rows),
+        diverged=sum(row.diverged is not None for row in rows),
+    )

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from orglab.results.number_format import NOTHING, amount, name_list, number
-from orglab.results.report.experiment.counts import HedgeCounts
-from orglab.results.report.experiment.findings import ExperimentFindings
-from orglab.results.report.render.bars import grouped_bars
+from orglab.results.report.experiment.findings import ExperimentFindings, HedgeCounts
 from orglab.results.report.render.blocks import (
     Block,
     FigureBlock,
@@ -17,6 +15,7 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
+from orglab.results.report.render.row_plots import grouped_bars
 
 __all__ = ["hedges_section"]
 

@@ -22,9 +22,8 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
-from orglab.results.report.render.dots import DotRow, dots
-from orglab.results.report.render.forest import ForestGroup, ForestRow, forest
-from orglab.results.statistics.agreement.judge_severity import JudgeAgreement
+from orglab.results.report.render.row_plots import DotRow, ForestGroup, ForestRow, dots, forest
+from orglab.results.statistics.agreement.krippendorff import JudgeAgreement
 
 __all__ = ["judges_section"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orglab.providers.base import JSON
 from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.blocks import Block, Bullets, Paragraph, Section
-from orglab.results.report.render.prose import paragraphs, sentences
+from orglab.results.report.render.pages import paragraphs, sentences
 
 __all__ = ["methods_section"]
 

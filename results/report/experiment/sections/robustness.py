@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from orglab.results.number_format import (
     MINUS,
     NOTHING,
@@ -18,12 +20,12 @@ from orglab.results.number_format import (
     with_interval,
 )
 from orglab.results.report.experiment.findings import ExperimentFindings
-from orglab.results.report.experiment.sections.effect_table import (
+from orglab.results.report.experiment.sections.effects import (
     contrast_name,
+    effect_forest,
     effect_table,
     several_contrasts,
 )
-from orglab.results.report.experiment.sections.effects import effect_forest
 from orglab.results.report.render.blocks import (
     Block,
     Bullets,
@@ -33,20 +35,25 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
-from orglab.results.report.render.dots import DotRow, dots
-from orglab.results.report.render.prose import sentences
+from orglab.results.report.render.pages import sentences
+from orglab.results.report.render.panel_plots import DosePanel, dose_figure
+from orglab.results.report.render.row_plots import DotRow, dots
+from orglab.results.statistics.data.cells import unit_means
+from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.models.leave_one_out import LeaveOneOut, LeftOut
-from orglab.results.statistics.models.regression import Coefficient
+from orglab.results.statistics.models.regression import Coefficient, Dose, Fit
 from orglab.results.statistics.models.sensitivity import AdjustedEffect, MixedEffect
 from orglab.results.statistics.models.subgroups import Split
 
 __all__ = [
     "coefficient_text",
+    "dose_section",
     "leave_one_out_section",
     "moderators_section",
     "sensitivity_section",
     "subsets_section",
 ]
+
 
 _FEW = 6
 _MOST_DRAWN = 24
@@ -310,3 +317,57 @@ def _split_tables(rows: Sequence[Split], alpha: float, unreal: str) -> list[Bloc
         for row in rows
         if row.levels
     ]
+
+
+def dose_section(findings: ExperimentFindings) -> Section | None:
+    """Show every declared dose-response."""
+    analysis, dataset = findings.analysis, findings.dataset
+    if analysis is None or dataset is None or not analysis.dose:
+        return None
+    panels = [panel for row in analysis.dose if (panel := _panel(dataset, row))]
+    blocks: list[Block] = []
+    if panels:
+        caption = (
+            "Each mark is a unit of the arm; bars are means at each dose. The line is the "
+            "least-squares fit, drawn where the model has no covariates."
+        )
+        blocks.append(FigureBlock(name="dose", svg=dose_figure("dose", panels), caption=caption))
+    for row in analysis.dose:
+        text = " ".join(sentences("dose.txt.j2", row=row))
+        blocks += [Paragraph(text=text), _fits_table(row)]
+    return Section(id="dose", title="Dose and response", blocks=blocks)
+
+
+def _panel(dataset: Dataset, row: Dose) -> DosePanel | None:
+    dose, outcome = (
+        unit_means(dataset.cells(name).of(row.within)) for name in (row.dose, row.outcome)
+    )
+    both = np.isfinite(dose) & np.isfinite(outcome)
+    if not both.any():
+        return None
+    fitted = row.classical.coefficients
+    return DosePanel(
+        title=f"within {row.within}",
+        axes=(label(row.dose), label(row.outcome)),
+        dose=dose[both],
+        outcome=outcome[both],
+        line=(fitted[0].estimate, fitted[1].estimate) if fitted and not row.covariates else None,
+    )
+
+
+def _fits_table(row: Dose) -> TableBlock:
+    columns = TableColumn.texts("least squares")
+    columns += TableColumn.numbers("estimate", "t", "p", "n", "R²")
+    rows = [cells for fit in (row.classical, row.clustered) for cells in _fit_rows(fit)]
+    return TableBlock(columns=columns, rows=rows)
+
+
+def _fit_rows(fit: Fit) -> list[list[str]]:
+    kind = f"{fit.errors} errors" + (f" ({fit.clusters} clusters)" if fit.clusters else "")
+    if not fit.coefficients:
+        return [[f"{kind}: {fit.why}", "", "", "", "", ""]]
+    return [
+        [f"{label(one.name)}, {kind}", coefficient_text(one), number(one.statistic, 2),
+         p_value(one.p), str(fit.n), number(fit.r_squared, 2)]
+        for one in fit.coefficients[1:]
+    ]  # fmt: skip

@@ -13,7 +13,7 @@ from orglab.results.display.summary import summary
 from orglab.results.report.experiment.data import Tables, read_tables
 from orglab.results.report.experiment.findings import read_findings
 from orglab.results.report.experiment.plan_history import frozen_plans
-from orglab.results.report.experiment.sections.deviations import deviations_section
+from orglab.results.report.experiment.sections.execution import deviations_section
 from orglab.results.store.reader import Reader
 from orglab.results.store.store import Store
 

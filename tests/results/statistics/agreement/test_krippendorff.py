@@ -11,8 +11,13 @@ from case_files import case_folder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.results.statistics.agreement.judge_severity import judging, metric_of
-from orglab.results.statistics.agreement.krippendorff import Metric, agreement, alpha
+from orglab.results.statistics.agreement.krippendorff import (
+    Metric,
+    agreement,
+    alpha,
+    judging,
+    metric_of,
+)
 from orglab.results.statistics.data.arrays import Floats
 from orglab.results.statistics.data.dataset import dataset_of
 

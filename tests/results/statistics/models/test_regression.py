@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.errors import PlanError
-from orglab.results.statistics.models.dose_response import dose_response, spearman
-from orglab.results.statistics.models.regression import least_squares
+from orglab.results.statistics.models.regression import dose_response, least_squares, spearman
 from orglab.results.statistics.models.sensitivity import adjusted_difference
 from orglab.results.statistics.plan import DosePlan
 
