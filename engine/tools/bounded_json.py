@@ -10,11 +10,23 @@ from decimal import Decimal
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["CHARACTERS", "bounded", "finite_rows", "tidy", "to_strict_json"]
+__all__ = ["CHARACTERS", "bounded", "check_bounds", "finite_rows", "tidy", "to_strict_json"]
 
 CHARACTERS = 8_000
 _LONG = 400  # characters of one text before it is cut
 _SHORT = 60
+
+
+def check_bounds(seconds: float, characters: int) -> None:
+    """Check the settings of a tool source that bound a call.
+
+    Raises:
+        ValueError: One is out of its range.
+    """
+    if seconds <= 0:
+        raise ValueError("`seconds` must be more than 0")
+    if not 200 <= characters <= 1_000_000:
+        raise ValueError("`characters` must be from 200 to 1,000,000")
 
 
 def tidy(number: float) -> float | int:

@@ -7,7 +7,7 @@ so that a stream that breaks off can still report its usage.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -51,7 +51,9 @@ def completion_of(gathered: StreamedReply, sent: PreparedRequest) -> Completion:
         notes.append(f"{written} tokens were written to the server's cache")
     return Completion(
         text=text,
-        tool_calls=tuple(_with_spec_names(others, sent)),
+        tool_calls=tuple(
+            replace(call, name=sent.names.get(call.name, call.name)) for call in others
+        ),
         native=sent.native,
         reasoning="\n\n".join(each for each in thoughts if each.strip()),
         stop=stop,
@@ -67,10 +69,6 @@ def _answer(call: ToolCall, stop: StopReason, *, wrapped: bool) -> str:
         return "" if stop == "length" else "{}"
     members = written_members(call.arguments) if wrapped else {}
     return members["answer"] if set(members) == {"answer"} else call.arguments
-
-
-def _with_spec_names(calls: Sequence[ToolCall], sent: PreparedRequest) -> list[ToolCall]:
-    return [replace(call, name=sent.names.get(call.name, call.name)) for call in calls]
 
 
 _STOPS: Final[Mapping[str, StopReason]] = {

@@ -66,7 +66,8 @@ class InjectedFaults:
         for name in _ATTEMPT_FAULTS:
             if self._hits(name, attempt):
                 note = f"planted fault: {name} at attempt {attempt}"
-                return _error(name, note), note
+                error = RateLimited(note) if name == "rate_limited" else Unavailable(note)
+                return error, note
         return None
 
     def after(self, completion: Completion, request: Request, attempt: int) -> Completion:
@@ -98,12 +99,6 @@ def _uniform(name: str, identity: str, attempt: int) -> float:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") / _RANGE
 
 
-def _error(name: str, note: str) -> ProviderError:
-    if name == "rate_limited":
-        return RateLimited(note)
-    return Unavailable(note)
-
-
 def _truncated(completion: Completion, draws: RandomStream) -> Completion:
     """Return the reply as a token limit leaves it: its prefix, or its last tool call truncated."""
     calls = completion.tool_calls
@@ -122,7 +117,9 @@ def _malformed(completion: Completion, request: Request, draws: RandomStream) ->
     if request.schema is None:
         text = " ".join(draws.shuffled(text.split()))
     else:
-        text = next(each for each in _broken(text, draws) if _unreadable(each, request))
+        text = next(
+            each for each in _broken(text, draws) if read_reply(each, request.schema).problem
+        )
     return replace(completion, text=text, logprobs=None)
 
 
@@ -131,10 +128,6 @@ def _broken(text: str, draws: RandomStream) -> tuple[str, ...]:
     unquoted = text.replace('"', "")
     bare = "".join(mark for mark in unquoted if mark not in "{}[]:,")
     return (_random_prefix(text, draws), unquoted, bare, "not JSON")
-
-
-def _unreadable(text: str, request: Request) -> bool:
-    return read_reply(text, request.schema).problem is not None
 
 
 def _truncated_call(call: ToolCall, draws: RandomStream) -> ToolCall:

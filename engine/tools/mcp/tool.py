@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from orglab.engine.spec.messages import did_you_mean
-from orglab.engine.tools.bounded_json import CHARACTERS
+from orglab.engine.tools.bounded_json import CHARACTERS, check_bounds
 from orglab.engine.tools.mcp.session import McpSession, ServerAddress, ask_server
 from orglab.providers.base import JSON
 from orglab.providers.tool_source import OpenSource, Served, ServedTool, ToolSource
@@ -75,10 +75,7 @@ class Mcp(ToolSource):
                 )
         elif self.api_key_env is not None:
             raise ValueError("`api_key_env` goes with `url`; with `command` there is `env_names`")
-        if self.seconds <= 0:
-            raise ValueError("`seconds` must be more than 0")
-        if not 200 <= self.characters <= 1_000_000:
-            raise ValueError("`characters` must be from 200 to 1,000,000")
+        check_bounds(self.seconds, self.characters)
 
     def served(self, folder: Path) -> Served:
         """Start the server, ask it for its tools, and end it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from orglab.engine.tools.bounded_json import CHARACTERS
+from orglab.engine.tools.bounded_json import CHARACTERS, check_bounds
 from orglab.engine.tools.mcp.result import fitted
 from orglab.engine.tools.python.import_function import Imported, imported
 from orglab.engine.tools.python.signature import description_of, parameters_of
@@ -48,10 +48,7 @@ class PythonFunction(ToolSource):
         """Refuse what is no function's name."""
         if not isinstance(self.function, str) or not _FUNCTION.fullmatch(self.function):
             raise ValueError("`function` must be `module:function`, such as `lookup:price_of`")
-        if self.seconds <= 0:
-            raise ValueError("`seconds` must be more than 0")
-        if not 200 <= self.characters <= 1_000_000:
-            raise ValueError("`characters` must be from 200 to 1,000,000")
+        check_bounds(self.seconds, self.characters)
 
     def served(self, folder: Path) -> Served:
         """Import the function, and read its signature and docstring."""

@@ -179,18 +179,18 @@ class VerifyClaim(RecordsTool):
     ) -> _RecordCase:
         """Choose the passages of one record that together say most of the claim."""
         chosen: list[_ReadPassage] = []
+        strength = -math.inf
         for _ in range(_TOGETHER):
-            left = [one for one in passages if one not in chosen]
-            best = max(
-                left, key=lambda one: _match_strength(read, claim, [*chosen, one]), default=None
-            )
-            if best is None or (
-                chosen
-                and _match_strength(read, claim, [*chosen, best])
-                <= _match_strength(read, claim, chosen)
-            ):
+            ranked = [
+                (_match_strength(read, claim, [*chosen, one]), one)
+                for one in passages
+                if one not in chosen
+            ]
+            best, one = max(ranked, key=lambda pair: pair[0], default=(-math.inf, None))
+            if one is None or best <= strength:
                 break
-            chosen.append(best)
+            chosen.append(one)
+            strength = best
         lacking = _missing_quantities(claim, chosen)
         return _RecordCase(
             passages=chosen,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ __all__ = [
     "Statistic",
     "bins",
     "finite",
+    "grouped",
     "mean",
     "median",
     "pearson",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 Number: TypeAlias = int | float
+_Key = TypeVar("_Key", bound=Hashable)
+_T = TypeVar("_T")
 
 TOO_LARGE = "the numbers are too large to compute with"
 
@@ -50,9 +53,9 @@ class Statistic(NamedTuple):
     n: int
     reason: str = ""
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self, name: str = "value") -> dict[str, Any]:
         """Return the figure as a tool's result shows it."""
-        found = {"value": self.value, "n": self.n}
+        found = {name: self.value, "n": self.n}
         return found | ({"reason": self.reason} if self.reason else {})
 
 
@@ -64,6 +67,14 @@ class Bins(NamedTuple):
 
     edges: list[Number]
     counts: list[int]
+
+
+def grouped(keys: Iterable[_Key], cells: Iterable[_T]) -> dict[_Key, list[_T]]:
+    """Return the cells of each key, in order."""
+    found: dict[_Key, list[_T]] = {}
+    for key, cell in zip(keys, cells, strict=True):
+        found.setdefault(key, []).append(cell)
+    return found
 
 
 def finite(values: Sequence[Number | None]) -> tuple[list[Number], int, int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, cast
 
-from orglab.engine.tools.table.aggregates import Number, Statistic, pearson, spearman
+from orglab.engine.tools.table.aggregates import Number, Statistic, grouped, pearson, spearman
 from orglab.engine.tools.table.base import (
     WHERE,
     TableTool,
@@ -20,7 +20,7 @@ from orglab.engine.tools.table.column_types import Column, Value
 from orglab.engine.tools.table.table import Table
 from orglab.providers.base import JSON, ToolError
 
-__all__ = ["METHODS", "Correlate", "Pairs", "correlation", "pairs", "two_columns"]
+__all__ = ["METHODS", "Correlate", "correlation", "two_columns"]
 
 METHODS: Mapping[
     str, Callable[[Sequence[Number], Sequence[Number], tuple[str, str]], Statistic]
@@ -29,29 +29,6 @@ METHODS: Mapping[
     "spearman": spearman,
 }
 _MOST_GROUPS = 30
-
-
-class Pairs(NamedTuple):
-    """Rows that hold a finite number in both columns; ``infinite``: rows left out for infinity."""
-
-    xs: list[Number]
-    ys: list[Number]
-    infinite: int
-
-
-def pairs(xs: Sequence[Value], ys: Sequence[Value]) -> Pairs:
-    """Return the complete pairs of two numeric columns."""
-    found: Pairs = Pairs([], [], 0)
-    infinite = 0
-    for x, y in zip(xs, ys, strict=True):
-        if x is None or y is None:
-            continue
-        if math.isfinite(x) and math.isfinite(y):  # type: ignore[arg-type]  # numeric columns
-            found.xs.append(x)  # type: ignore[arg-type]
-            found.ys.append(y)  # type: ignore[arg-type]
-        else:
-            infinite += 1
-    return found._replace(infinite=infinite)
 
 
 def two_columns(table: Table, x: str, y: str) -> tuple[Column, Column]:
@@ -76,15 +53,16 @@ def correlation(
     """
     if method not in METHODS:
         raise ToolError(f"no method `{method}`; methods: {', '.join(METHODS)}")
-    found = pairs(xs, ys)
     names = (columns[0].name, columns[1].name)
-    return METHODS[method](found.xs, found.ys, names), found.infinite
+    cells = cast("Iterable[tuple[Number | None, Number | None]]", zip(xs, ys, strict=True))
+    complete = [(x, y) for x, y in cells if x is not None and y is not None]
+    kept = [pair for pair in complete if all(map(math.isfinite, pair))]
+    figure = METHODS[method]([x for x, _ in kept], [y for _, y in kept], names)
+    return figure, len(complete) - len(kept)
 
 
 def _correlation_result(figure: Statistic, infinite: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"r": figure.value, "n": figure.n}
-    found |= {"reason": figure.reason} if figure.reason else {}
-    return found | ({"infinite": infinite} if infinite else {})
+    return figure.shown("r") | ({"infinite": infinite} if infinite else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,14 +105,13 @@ def _by_group(
     ys: Sequence[Value],
 ) -> dict[str, Any]:
     """Return groups with the most pairs first."""
-    cells: dict[Value, tuple[list[Value], list[Value]]] = {}
-    for key, x, y in zip(keys, xs, ys, strict=True):
-        group = cells.setdefault(key, ([], []))
-        group[0].append(x)
-        group[1].append(y)
+    cells = grouped(keys, zip(xs, ys, strict=True))
     groups = [
-        {"group": key, **_correlation_result(*correlation(method, columns, *group))}
-        for key, group in cells.items()
+        {
+            "group": key,
+            **_correlation_result(*correlation(method, columns, *zip(*rows, strict=True))),
+        }
+        for key, rows in cells.items()
     ]
     groups.sort(key=lambda one: -one["n"])
     others = len(groups) - _MOST_GROUPS

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from orglab.engine.tools.table.aggregates import Number, bins, finite
+from orglab.engine.tools.table.aggregates import Number, bins, finite, grouped
 from orglab.engine.tools.table.base import (
     WHERE,
     TableTool,
@@ -17,7 +17,6 @@ from orglab.engine.tools.table.base import (
     optional_text,
     text,
 )
-from orglab.engine.tools.table.column_types import Value
 from orglab.engine.tools.table.measure import GROUPED, measured
 from orglab.engine.tools.table.table import Table
 from orglab.providers.base import JSON, ToolError
@@ -98,7 +97,7 @@ class GroupBy(TableTool):
         column = None if name is None else table.column(name)
         cells = keys if column is None else table.values(column, chosen)
         groups: list[dict[str, Any]] = []
-        for key, values in _grouped(keys, cells).items():
+        for key, values in grouped(keys, cells).items():
             groups.append({"group": key} | measured(measure, column, values).shown())
         found: dict[str, Any] = {
             "by": by.name,
@@ -107,13 +106,6 @@ class GroupBy(TableTool):
         }
         found |= {"groups": _largest_first(groups)[:limit]}
         return found | ({"others": len(groups) - limit} if len(groups) > limit else {})
-
-
-def _grouped(keys: Sequence[Value], cells: Sequence[Value]) -> dict[Value, list[Value]]:
-    found: dict[Value, list[Value]] = {}
-    for key, cell in zip(keys, cells, strict=True):
-        found.setdefault(key, []).append(cell)
-    return found
 
 
 def _largest_first(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -178,12 +179,8 @@ def _column_name(written: str, place: int, seen: set[str], taken: set[str]) -> t
 
 
 def _unused_name(stem: str, first: str, taken: set[str]) -> str:
-    if f"{stem}{first}".lower() not in taken:
-        return f"{stem}{first}"
-    number = 2
-    while f"{stem}{number}".lower() in taken:
-        number += 1
-    return f"{stem}{number}"
+    names = (f"{stem}{end}" for end in chain([first], count(2)))
+    return next(name for name in names if name.lower() not in taken)
 
 
 def _table_rows(
