@@ -17,7 +17,7 @@ ListItem: TypeAlias = tuple[str, int] | None
 
 
 def readable(value: JSON) -> str:
-    """An output as other roles read it: its text, or its JSON laid out."""
+    """Return an output as other roles read it: its text, or its JSON laid out."""
     if isinstance(value, str):
         return value
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
@@ -109,7 +109,7 @@ class Directive:
         return self.reason
 
     def body(self) -> dict[str, JSON]:
-        """The directive as an event carries it."""
+        """Return the directive as an event carries it."""
         return {
             "action": self.action,
             "reason": self.reason,
@@ -145,11 +145,11 @@ class Blackboard:
         self._outer_entries: dict[tuple[str, str, ListItem], BoardEntry] = {}
 
     def add_outer(self, output: str, link: str, part: ListItem, entry: BoardEntry) -> None:
-        """Makes an entry from outside the run known, for inboxes alone."""
+        """Make an entry from outside the run known, for inboxes alone."""
         self._outer_entries[output, link, part] = entry
 
     def post(self, output: Output) -> None:
-        """Puts an output on the board."""
+        """Put an output on the board."""
         entry = BoardEntry(
             kind="output",
             role=output.role,
@@ -165,7 +165,7 @@ class Blackboard:
         self.outputs[output.id] = output
 
     def say(self, kind: Literal["comment", "directive"], verdict: Verdict, to: str) -> None:
-        """Puts the words of a verdict on the board."""
+        """Put the words of a verdict on the board."""
         text = verdict.reason
         if verdict.suggestion:
             text += f"\nSuggestion: {verdict.suggestion}"
@@ -175,7 +175,7 @@ class Blackboard:
         self._posts.append(Post(entry=entry))
 
     def withdraw(self, output: str) -> None:
-        """Takes an output out of everyone's sight."""
+        """Take an output out of everyone's sight."""
         post = self._by_output[output]
         post.hidden = True
         if self._last.get(post.entry.copy) == output:
@@ -189,7 +189,7 @@ class Blackboard:
                 return
 
     def entry(self, output: str, link: str = "", part: ListItem = None) -> BoardEntry:
-        """The entry of an output, as it stands in an inbox: whole, or one item of a list in it."""
+        """Return an output's inbox entry: the value, or one item of a list in it."""
         if (
             self._outer_entries
             and (outer := self._outer_entries.get((output, link, part))) is not None
@@ -209,18 +209,18 @@ class Blackboard:
         return BoardEntries([post.entry for post in self._posts if not post.hidden])
 
     def latest(self, other_than: str) -> BoardEntry | None:
-        """The last visible output of another role than this."""
+        """Return the last visible output of another role than this."""
         for post in reversed(self._posts):
             if post.output and not post.hidden and post.entry.role != other_than:
                 return post.entry
         return None
 
     def last_of(self, replicas: Sequence[str]) -> list[BoardEntry]:
-        """The last visible output of each of ``replicas`` that has one, in their order."""
+        """Return the last visible output of each of ``replicas`` that has one, in their order."""
         return [self._by_output[self._last[copy]].entry for copy in replicas if copy in self._last]
 
     def last_id(self, copy: str) -> str | None:
-        """The id of the last visible output of ``copy``."""
+        """Return the id of the last visible output of ``copy``."""
         return self._last.get(copy)
 
     def standing(self) -> Mapping[str, str]:

@@ -63,7 +63,7 @@ class EvaluationContext:
     read: dict[Path, str] = field(default_factory=dict)
 
     def document(self, path: Path) -> JSON:
-        """A YAML document, read as strictly as a spec.
+        """Parse a YAML document as strictly as a spec.
 
         Raises:
             EvaluationError: It cannot be read; all its faults.
@@ -81,7 +81,7 @@ class EvaluationContext:
         return document.data
 
     def tool(self, use: str, settings: Mapping[str, JSON]) -> ToolFunction:
-        """An installed tool; paths in its settings are those that the engine gave.
+        """Return an installed tool; paths in its settings are those that the engine gave.
 
         Raises:
             EvaluationError: No such tool, or its settings are wrong.
@@ -101,7 +101,7 @@ class EvaluationContext:
 
 
 def make_evaluator(use: EvaluatorUse, toolbox: Toolbox) -> Evaluator:
-    """An evaluator with its arguments rendered on the unit, its files resolved.
+    """Return an evaluator with its arguments rendered on the unit, its files resolved.
 
     Raises:
         ValueError: An argument is wrong, in words.
@@ -131,7 +131,7 @@ class CheckRunner:
     _number: int = 0
 
     async def check(self, checks: Sequence[EvaluatorUse], output: Output) -> list[CheckFinding]:
-        """What each check that looks at this output's role found.
+        """Return what each check that looks at this output's role found.
 
         Raises:
             CheckCrashed: A check crashed.

@@ -188,7 +188,7 @@ class _Run:
         return RunStopped(limit.which, error)
 
     async def _turns(self, allowed: list[Replica]) -> tuple[list[Output], list[str]]:
-        """Takes the turns of a tick side by side on the same snapshot, and posts them."""
+        """Take the turns of a tick concurrently on one snapshot, and post their outputs."""
         taken = [self._begin(copy) for copy in allowed]
         turns = await gather_turns(
             [self._prepare(copy, inbox, number) for number, (copy, inbox) in enumerate(taken)]
@@ -217,7 +217,7 @@ class _Run:
         return copy, inbox
 
     async def _prepare(self, copy: Replica, inbox: Sequence[InboxItem], number: int) -> _Prepared:
-        """A copy's own turn, ready to be taken; the failure where it cannot be."""
+        """Return a copy's prepared turn, or the failure that prevents it."""
         role = copy.role
         if role.asks:
             return await self.preparation.prepare(copy, inbox, number)
@@ -268,7 +268,7 @@ class _Run:
         )
 
     async def _play_team(self, turn: TeamTurn, beside: int) -> Reading:
-        """Plays the run of a team to its answer.
+        """Run a team to its answer.
 
         Raises:
             TurnFailed: The team gave none.
@@ -290,7 +290,7 @@ class _Run:
         return Reading(value=outcome.answer.value)
 
     def _inner(self, turn: TeamTurn, names: SubrunNames, beside: int) -> _Run:
-        """The run of a team, below this one."""
+        """Return the subrun of a team."""
         plan, frame, copy = self.plan.teams[turn.copy.role.name], self.frame, turn.copy.name
         inner = RunFrame(
             seed=frame.seed,
@@ -417,7 +417,7 @@ class _Run:
         return None
 
     def _outputs(self) -> Sequence[Output]:
-        """Every output, of teams within too."""
+        """Return every output, those of subruns included."""
         outputs = self.state.blackboard.outputs
         return outputs_of(self.state.events) if self.names else list(outputs.values())
 

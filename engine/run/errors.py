@@ -7,7 +7,7 @@ from orglab.engine.run.limits import LimitReached
 __all__ = ["ACCOUNT_ERRORS", "RunFailed", "RunStopped", "TurnFailed"]
 
 ACCOUNT_ERRORS = frozenset(("authentication", "quota exhausted"))
-"""Kinds of faults that every call of an account meets: no role is to blame for them."""
+"""Kinds of errors that every call of an account meets: no role is to blame for them."""
 
 
 class TurnFailed(Exception):

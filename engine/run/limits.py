@@ -45,7 +45,7 @@ class RunUsage:
         return self.cost_usd + self.unconfirmed_usd
 
     def add(self, other: RunUsage) -> None:
-        """Adds what was used one after the other."""
+        """Add sequential usage."""
         self.tokens += other.tokens
         self.cost_usd += other.cost_usd
         self.unconfirmed_usd += other.unconfirmed_usd
@@ -75,13 +75,13 @@ class RunLimits:
         return self._limits.cost_usd is not None
 
     def turns_left(self, wanted: int) -> int:
-        """How many of ``wanted`` turns the limit allows."""
+        """Return how many of ``wanted`` turns the limit allows."""
         if self._limits.turns is None:
             return wanted
         return max(0, min(wanted, self._limits.turns - self.turns))
 
     def allowances(self, first: Sequence[float]) -> list[float]:
-        """What each turn of a tick may cost in all, so that together they stay within the limit.
+        """Return each turn's cost allowance, so that a tick's turns stay within the limit.
 
         Turns run side by side, and none looks at what another used. In declared order each is given
         the most that its first call can cost while that fits; what is left over is parted equally.
@@ -103,7 +103,7 @@ class RunLimits:
         return [most + share if fits else -1.0 for most, fits in zip(first, admitted, strict=True)]
 
     def begin_review(self) -> None:
-        """Counts the turn of a review.
+        """Count the turn of a review.
 
         Raises:
             LimitReached: No turn is left.
@@ -113,7 +113,7 @@ class RunLimits:
         self.turns += 1
 
     def before_call(self, own: RunUsage) -> None:
-        """Looks at the limits before a call of a turn that used ``own`` so far.
+        """Check the limits before a call of a turn that used ``own`` so far.
 
         Raises:
             LimitReached: A limit is used up.
@@ -123,13 +123,13 @@ class RunLimits:
                 raise LimitReached(which)
 
     def over(self) -> str | None:
-        """The name of a limit that was overrun, or None."""
+        """Return the name of an exceeded limit, or None."""
         if not self._limited:
             return None
         return next((which for which, limit, used in self._pairs(RunUsage()) if used > limit), None)
 
     def close_tick(self, turns: Iterable[RunUsage]) -> None:
-        """Adds the turns of a tick, which ran side by side: its seconds are the longest's."""
+        """Add a tick's concurrent turns; its seconds are those of the longest."""
         longest = 0.0
         for usage in turns:
             self.turns += 1
@@ -171,7 +171,7 @@ class NestedLimits(RunLimits):
     """
 
     def __init__(self, limits: Limits, outer: RunLimits, *, beside: int, allowance: float) -> None:
-        """Begins to count.
+        """Start counting.
 
         Args:
             limits: The run's own limits.
@@ -191,7 +191,7 @@ class NestedLimits(RunLimits):
         return super().limits_cost or self._allowance < float("inf")
 
     def turns_left(self, wanted: int) -> int:
-        """How many of ``wanted`` turns both limits allow."""
+        """Return how many of ``wanted`` turns both limits allow."""
         own = super().turns_left(wanted)
         taken = self._beside + self.turns
         outer = max(0, self._outer.turns_left(taken + wanted) - taken)
@@ -199,7 +199,7 @@ class NestedLimits(RunLimits):
         return min(own, outer)
 
     def allowances(self, first: Sequence[float]) -> list[float]:
-        """What each turn of a tick may cost, within the tighter of both limits."""
+        """Return what each turn of a tick may cost, within the tighter of both limits."""
         own = self._limits.cost_usd
         tightest = self._allowance if own is None else min(own, self._allowance)
         limited = Limits(cost_usd=None if tightest == float("inf") else tightest)
@@ -208,7 +208,7 @@ class NestedLimits(RunLimits):
         return limits.allowances(first)
 
     def before_call(self, own: RunUsage) -> None:
-        """Looks at both limits before a call of a turn that used ``own`` so far.
+        """Check both limits before a call of a turn that used ``own`` so far.
 
         Raises:
             LimitReached: A limit of this run is used up.
@@ -224,7 +224,7 @@ class NestedLimits(RunLimits):
             raise OuterLimitReached(limit) from limit
 
     def outer_error(self, limit: LimitReached) -> LimitReached | None:
-        """What stops the run around this one, where it is not this one's own limit."""
+        """Return what stops the run around this one, where it is not this one's own limit."""
         if isinstance(limit, OuterLimitReached):
             return limit.error
         if limit.which == "turns" and self._outer_turns:

@@ -28,7 +28,7 @@ class Replica:
 
 
 def output_id(copy: str, visit: int) -> str:
-    """The id of what ``copy`` wrote in its turn number ``visit``."""
+    """Return the id of what ``copy`` wrote in its turn number ``visit``."""
     return f"{copy}@{visit}"
 
 
@@ -49,7 +49,7 @@ class Replicas:
         return copy
 
     def of(self, roles: Iterable[str]) -> list[Replica]:
-        """The replicas of ``roles``, in declared order."""
+        """Return the replicas of ``roles``, in declared order."""
         found = [copy for role in roles for copy in self.by_role[role]]
         return sorted(found, key=_rank)
 

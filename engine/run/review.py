@@ -45,7 +45,7 @@ class ReviewTurns(Protocol):
     """Takes a superior's review turn."""
 
     async def review(self, superior: Replica, sight: ReviewSight, phase: int) -> Mapping[str, JSON]:
-        """The verdict ``{action, reason, suggestion?, target?}``.
+        """Return the verdict ``{action, reason, suggestion?, target?}``.
 
         Raises:
             TurnFailed: It gave none.
@@ -57,7 +57,7 @@ class Checker(Protocol):
     """Runs the checks of a trigger."""
 
     async def check(self, checks: Sequence[EvaluatorUse], output: Output) -> list[CheckFinding]:
-        """What each check that looks at this output's role found; [] where none does.
+        """Return what each check that looks at this output's role found; [] where none does.
 
         Raises:
             CheckCrashed: A check crashed.
@@ -148,7 +148,7 @@ class Reviewer:
         return self.routing.is_below(output.copy, self.sent_back)
 
     async def _review(self, link: AuthorityLink, output: Output) -> bool:
-        """Lets one link look at an output; whether it obliged."""
+        """Apply one authority link to an output; return whether it obliged."""
         counters = self.state.links[link.id]
         if not reviews_left(link, counters, output.copy):
             return False
@@ -207,7 +207,7 @@ class Reviewer:
         *,
         spoken: bool,
     ) -> bool:
-        """A check or a coin has fired: the superior, or the findings, give the words."""
+        """Return the verdict of a check or coin that fired; superior or findings give the reason."""
         action: Action = link.trigger.action if by == "checks" else "revise"
         offered: Action = "comment" if link.cap == 0 else action
         verdict: Mapping[str, JSON] = {"action": offered, "reason": "\n".join(findings)}
@@ -259,7 +259,7 @@ class Reviewer:
         superior: Replica | None = None,
         phase: int = 0,
     ) -> Mapping[str, JSON] | None:
-        """A review turn; None where it failed and is skipped."""
+        """Take a review turn; return None where it failed and is skipped."""
         speaker = superior or self.routing.plan.replicas.by_role[link.source][0]
         sight = ReviewSight(
             link=link,
@@ -285,7 +285,7 @@ class Reviewer:
     # --- who must act -----------------------------------------------------------------------
 
     def _open_targets(self, link: AuthorityLink, output: Output) -> tuple[str, ...]:
-        """Subordinates of the link, upstream of the output, that have one of their own."""
+        """Return subordinates of the link, upstream of the output, that have one of their own."""
         upstream = self.routing.plan.team.upstream[output.role]
         standing = self.state.blackboard.standing()
         replicas = self.routing.plan.replicas.of(role for role in link.targets if role in upstream)
@@ -339,7 +339,7 @@ class Reviewer:
             self.state.blackboard.say("directive", verdict, target)
 
     def _send_back(self, target: str, output: Output, verdict: Verdict) -> None:
-        """Gives a copy a directive; what it wrote last is its draft, or is withdrawn."""
+        """Give a copy a directive; what it wrote last is its draft, or is withdrawn."""
         state = self.state
         last = output.id if target == output.copy else state.blackboard.last_id(target)
         draft = ""
@@ -366,7 +366,7 @@ def _count(counters: LinkState, output: Output) -> None:
 
 
 def _offered(link: AuthorityLink, counters: LinkState, phase: int) -> tuple[Action, ...]:
-    """The actions a superior may choose from."""
+    """Return the actions a superior may choose from."""
     if link.cap == 0:
         return ("approve", "comment")
     actions = link.phases[phase].actions

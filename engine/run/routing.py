@@ -38,7 +38,7 @@ class InboxItem(NamedTuple):
     part: tuple[str, int] | None = None
 
     def body(self) -> dict[str, JSON]:
-        """The message as an event carries it."""
+        """Return the message as an event carries it."""
         body: dict[str, JSON] = {"output": self.output, "link": self.link}
         return body if self.part is None else {**body, "item": self.part[1]}
 
@@ -75,7 +75,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _State:
-    """Where a copy stands in the current pass."""
+    """Where a copy is in the current pass."""
 
     status: Literal["idle", "waiting", "pending", "fired", "skipped"] = "idle"
     slots: dict[Channel, _Slot] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Routing:
                     slot.held = WAIT
 
     def ready(self) -> list[Replica]:
-        """Replicas whose turn has come, in declared order."""
+        """Return the replicas that are ready, in declared order."""
         return [
             copy for name, copy in self._by_name.items() if self._states[name].status == "pending"
         ]
@@ -167,18 +167,18 @@ class Routing:
         return state.inbox
 
     def set_inbox(self, copy: str, inbox: Sequence[InboxItem]) -> None:
-        """Puts what lies outside the run into the inbox of a copy that begins it."""
+        """Put what lies outside the run into the inbox of a copy that begins it."""
         self._states[copy].inbox = tuple(inbox)
 
     def is_below(self, copy: str, others: Iterable[str]) -> bool:
-        """Whether ``copy`` lies downstream of any of ``others``."""
+        """Return whether ``copy`` lies downstream of any of ``others``."""
         below = self.plan.below
         return any(copy in below[self._by_name[other].role.name] for other in others)
 
     def barrier(
         self, accepted: Sequence[Delivery], sent_back: Sequence[str], skipped: Sequence[str]
     ) -> list[EventDraft]:
-        """Delivers what was accepted and settles who is ready next.
+        """Deliver accepted outputs and determine who is ready next.
 
         Args:
             accepted: Outputs to deliver, in declared order.
@@ -250,7 +250,7 @@ class Routing:
     def _hand_out(
         self, link: ForwardLink, field: str, delivery: Delivery, events: list[EventDraft]
     ) -> bool:
-        """Gives item i of a list to copy i; whether there was any."""
+        """Deliver item i of a list to copy i; return whether there was any."""
         source, targets = self._by_name[delivery.copy], self._by_role[link.target]
         value = delivery.value
         items = value.get(field, ()) if isinstance(value, Mapping) else ()
@@ -372,7 +372,7 @@ class Routing:
     def _skip_or_wait(
         self, copy: Replica, state: _State, slots: Collection[_Slot], events: list[EventDraft]
     ) -> None:
-        """Skips a copy that none of ``slots`` will bring anything any more."""
+        """Skip a copy whose ``slots`` can no longer get a message."""
         if WAIT not in [slot.held for slot in slots]:
             state.status = "skipped"
             events.append(EventDraft("skipped", {"copy": copy.name, "why": "inputs"}))
@@ -380,7 +380,7 @@ class Routing:
 
 
 def _lacks_item(items: Sequence[_Slot]) -> bool:
-    """Whether a copy that works on single items has none yet."""
+    """Return whether a copy that works on single items has none yet."""
     return bool(items) and not any(slot.message for slot in items)
 
 

@@ -89,17 +89,17 @@ class RunState:
     # --- turns ------------------------------------------------------------------------------
 
     def next_visit(self, copy: str) -> int:
-        """Begins another turn of a copy."""
+        """Begin another turn of a copy."""
         self.visits[copy] += 1
         return self.visits[copy]
 
     def stake(self, copy: str) -> float | None:
-        """The points of a copy, None where nothing is staked on it; whole ones as whole numbers."""
+        """Return a copy's points (integers where they are whole), or None without a stake."""
         points = self._points.get(copy, self._outer_stakes.get(copy))
         return int(points) if points is not None and points.is_integer() else points
 
     def set_outer_stake(self, copy: str, points: float) -> None:
-        """Lets a copy see the points of the role around its team."""
+        """Let a copy see the points of the role around its team."""
         self._outer_stakes[copy] = points
 
     def absorb(self, emitted: Sequence[EventDraft]) -> None:
@@ -108,15 +108,15 @@ class RunState:
         self.verdicts += verdicts_of(self.events[len(self.events) - len(emitted) :])
 
     def conversation(self, copy: str) -> list[Message]:
-        """The copy's earlier turns, as conversation turns."""
+        """Return the copy's earlier turns, as conversation turns."""
         return [message for _, said in self._exchanges.get(copy, []) for message in said]
 
     def own_outputs(self, copy: str) -> list[Output]:
-        """The copy's earlier outputs that were not withdrawn."""
+        """Return the copy's earlier outputs that were not withdrawn."""
         return [self.blackboard.outputs[output] for output, _ in self._exchanges.get(copy, [])]
 
     def post(self, output: Output, exchange: Sequence[Message]) -> None:
-        """Posts an output, and keeps the conversation that led to it."""
+        """Post an output, and store the conversation that led to it."""
         self.blackboard.post(output)
         self._exchanges.setdefault(output.copy, []).append((output.id, exchange))
         self.emit(
@@ -137,7 +137,7 @@ class RunState:
         forced: bool = False,
         unreviewed: bool = False,
     ) -> None:
-        """Notes what became of an output."""
+        """Record what became of an output."""
         old = self.blackboard.outputs[output]
         self.blackboard.outputs[output] = replace(
             old,
@@ -149,7 +149,7 @@ class RunState:
     # --- verdicts ---------------------------------------------------------------------------
 
     def record(self, verdict: Verdict, *, spoken: bool) -> None:
-        """Records a verdict, and what it does to the purse of who must answer for it.
+        """Record a verdict, and add its stake to the points of the copy that answers for it.
 
         Args:
             verdict: The verdict.
@@ -167,7 +167,7 @@ class RunState:
             self.mark(verdict.output, forced=True)
 
     def withdraw(self, output: str) -> None:
-        """Withdraws an output from everyone's sight; its copy starts again."""
+        """Withdraw an output from everyone's sight; its copy starts again."""
         copy = self.blackboard.outputs[output].copy
         self.mark(output, "rejected")
         self.blackboard.withdraw(output)
@@ -179,25 +179,25 @@ class RunState:
 
 
 def _points(authority: Sequence[AuthorityLink], replicas: Replicas) -> dict[str, float]:
-    purses: dict[str, float] = {}
+    points: dict[str, float] = {}
     for link in authority:
         if link.stake is None:
             continue
         for copy in replicas.of(link.targets):
-            purses[copy.name] = purses.get(copy.name, 0.0) + float(link.stake.start)
-    return purses
+            points[copy.name] = points.get(copy.name, 0.0) + float(link.stake.start)
+    return points
 
 
 def phase_of(link: AuthorityLink, state: LinkState, copy: str) -> int:
-    """The phase in which a copy is reviewed next."""
+    """Return the phase in which a copy is reviewed next."""
     return min(state.phase.get(copy, 0), len(link.phases) - 1)
 
 
 def reviews_left(link: AuthorityLink, state: LinkState, copy: str) -> bool:
-    """Whether the link still reviews a copy."""
+    """Return whether the link still reviews a copy."""
     return link.reviews is None or state.reviews.get(copy, 0) < link.reviews
 
 
 def names_of(replicas: Sequence[Replica]) -> list[str]:
-    """Names of replicas."""
+    """Return the names of replicas."""
     return [copy.name for copy in replicas]

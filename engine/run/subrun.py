@@ -1,6 +1,6 @@
 """A run within a run, seen from outer_name: its names, its journal, its events.
 
-A role that is a team plays a whole run in each of its turns. Inside, the run knows nothing of the
+A role that is a team runs a whole run in each of its turns. Inside, the run knows nothing of the
 one around it; what it leaves behind bears the names of both: ``lead/writer`` is the writer of the
 team of ``lead``. Turns of a copy and uses of a link count on over the turns of the role, so that
 ``lead/writer@3`` is one output of the whole run.
@@ -43,13 +43,13 @@ __all__ = [
 Body: TypeAlias = Mapping[str, JSON]
 
 _TAKING: Final = {"turn": "copy", "review": "superior"}
-"""Events by which a copy takes a turn, and where it stands in them."""
+"""Events by which a copy takes a turn, and where it is in them."""
 OUTER_PREFIX: Final = "../"
 """What the name of something from outer_name begins with, inside a run."""
 
 
 def outer_name(name: str) -> str:
-    """How a run within calls an output or a link of the run around it."""
+    """Return a subrun's name of an output or link of the outer run."""
     return f"{OUTER_PREFIX}{name}" if name else ""
 
 
@@ -61,7 +61,7 @@ class SubrunNames:
         role: The role that is the team.
         copy: The copy of it.
         visits: How many turns each copy of the team took in earlier turns of this copy.
-        uses: How often each closing link was used in them, by the copy of a team within, "" for
+        uses: How often each closing link was used in them, by the copy of a sub-team, "" for
             the team itself.
     """
 
@@ -72,36 +72,36 @@ class SubrunNames:
 
     @classmethod
     def of(cls, copy: Replica) -> SubrunNames:
-        """The names of a copy's team before its first turn."""
+        """Return the names of a copy's team before its first turn."""
         return cls(role=copy.role.name, copy=copy.name)
 
     def by_copy(self, name: str) -> str:
-        """A copy of the team."""
+        """Return a copy of the team."""
         return f"{self.copy}/{name}"
 
     def by_role(self, name: str) -> str:
-        """A role, or a role's name that stands for the outputs of all its replicas."""
+        """Return a role, or a role's name that stands for the outputs of all its replicas."""
         return f"{self.role}/{name}"
 
     def link(self, name: str) -> str:
-        """A link; one from outer_name keeps its own name."""
+        """Return a link; one from outer_name keeps its own name."""
         if name.startswith(OUTER_PREFIX):
             return name.removeprefix(OUTER_PREFIX)
         return f"{self.role}/{name}" if name else ""
 
     def visit(self, copy: str, visit: int) -> int:
-        """Which turn of a copy it is in the whole run."""
+        """Return a copy's visit, counted over the outer run."""
         return visit + self.visits.get(copy, 0)
 
     def output(self, name: str) -> str:
-        """An output, by its id; a role's name means the outputs of all its replicas."""
+        """Return an output, by its id; a role's name means the outputs of all its replicas."""
         if name.startswith(OUTER_PREFIX):
             return name.removeprefix(OUTER_PREFIX)
         copy, at, visit = name.rpartition("@")
         return f"{self.copy}/{copy}@{self.visit(copy, int(visit))}" if at else self.by_role(name)
 
     def close(self, events: Sequence[Event]) -> None:
-        """Ends a turn of the copy: what the team did in it, teams within it too."""
+        """End a turn of the copy: what the team did in it, sub-teams it too."""
         for event in events:
             if event.kind in _TAKING:
                 copy = event.body[_TAKING[event.kind]]
@@ -122,7 +122,7 @@ class SubrunJournal:
         self._names = names
 
     def recorded(self, position: str) -> JournalEntry | None:
-        """What the journal holds at ``position``."""
+        """Return what the journal holds at ``position``."""
         return self._journal.recorded(f"{self._at}.{position}")
 
     def guard(self, first: Attempt) -> CallGuard:
@@ -150,7 +150,7 @@ class SubrunJournal:
 
 
 def outer_events(events: Sequence[Event], names: SubrunNames, visit: int) -> list[EventDraft]:
-    """The events of a run within as those of the run around it.
+    """Return a subrun's events in the outer run's names.
 
     Args:
         events: Its events, in order.
@@ -175,7 +175,7 @@ def _outer_event(event: Event, names: SubrunNames, visit: int) -> EventDraft:
 
 
 def _end(body: Body, names: SubrunNames, visit: int) -> dict[str, JSON]:
-    """How a team's run began or ended: whose it is stands first."""
+    """Return the event of a subrun's start or end, its team first."""
     found: dict[str, JSON] = {"copy": names.copy, "visit": visit}
     if "models" in body:
         models = {names.by_copy(copy): alias for copy, alias in body["models"].items()}
@@ -285,7 +285,7 @@ class TeamTurn:
 def team_inputs(
     role: Role, variables: Mapping[str, JSON], inputs: Mapping[str, JSON], prompter: Prompter
 ) -> dict[str, JSON]:
-    """The inputs of a team's run: what ``with`` says, else the input of the same name.
+    """Return the inputs of a team's run: what ``with`` says, else the input of the same name.
 
     Raises:
         TurnFailed: A template fails, or a value does not fit what the team declares.
@@ -332,7 +332,7 @@ def _must_fit(declared: InputField, value: JSON) -> None:
 
 
 def context_for(copy: Replica, inbox: Sequence[InboxItem], state: RunState) -> SubrunContext:
-    """What reaches a copy in the turn that begins."""
+    """Return what a copy receives in the turn that begins."""
     sees = "inbox" in copy.role.sees
     items = [(item, state.blackboard.entry(item.output, item.link, item.part)) for item in inbox]
     return SubrunContext(
@@ -345,7 +345,7 @@ def context_for(copy: Replica, inbox: Sequence[InboxItem], state: RunState) -> S
 def deliver_context(
     context: SubrunContext, start: Sequence[Replica], state: RunState, routing: Routing
 ) -> None:
-    """Gives the roles that begin a team's run what reached the role that is the team."""
+    """Give the roles that begin a team's run what reached the role that is the team."""
     inbox = []
     for item, entry in context.inbox:
         outer = item._replace(output=outer_name(item.output), link=outer_name(item.link))

@@ -1,4 +1,4 @@
-"""Preparing turns: what a role or a superior is told, and what it may answer."""
+"""Preparation of turns: prompts of roles and superiors, and what may be answered."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REASON_CHARACTERS = 2000
 
 
 def verdict_schema(actions: Sequence[str], targets: Sequence[str]) -> dict[str, JSON]:
-    """The schema of a verdict: only the actions and targets on offer can be chosen."""
+    """Return the schema of a verdict: only the actions and targets on offer can be chosen."""
     words = {"type": "string", "minLength": 1, "maxLength": REASON_CHARACTERS}
     properties: dict[str, JSON] = {
         "action": {"type": "string", "enum": list(actions)},
@@ -98,7 +98,7 @@ class TurnPreparation:
         )
 
     def variables(self, copy: Replica, inbox: Sequence[InboxItem]) -> dict[str, JSON]:
-        """What a copy's templates see in the turn that it begins."""
+        """Return what a copy's templates see in the turn that it begins."""
         state = self.state
         return turn_variables(
             copy,
@@ -113,7 +113,7 @@ class TurnPreparation:
         )
 
     async def review(self, superior: Replica, sight: ReviewSight, phase: int) -> Mapping[str, JSON]:
-        """Takes a superior's review turn.
+        """Take a superior's review turn.
 
         Raises:
             TurnFailed: It gave no verdict.
@@ -174,7 +174,7 @@ class TurnPreparation:
         return limits.allowances([self.runner.next_call_bound(turn) for turn in turns])
 
     def close(self, turn: Turn) -> None:
-        """Remembers how many calls a turn took."""
+        """Record how many calls a turn took."""
         self.state.calls_of[turn.copy.name] += (turn.visit,) * len(turn.calls)
 
     def _next_review(self) -> int:
@@ -190,7 +190,7 @@ class TurnPreparation:
     def _prompt_tool(
         self, copy: Replica, position: str, usage: RunUsage
     ) -> Callable[[str, Mapping[str, JSON]], Awaitable[JSON]]:
-        """Calls a tool for a prompt: recorded like a model's call, and paid for by the turn."""
+        """Call a tool for a prompt: recorded like a model's call, and paid for by the turn."""
         made = 0
 
         async def call(name: str, arguments: Mapping[str, JSON]) -> JSON:
@@ -249,7 +249,7 @@ def count_votes(field: str, ballots: Sequence[BoardEntry]) -> dict[str, JSON]:
 
 
 def _vote_key(value: JSON) -> str:
-    """A text that equal JSON values share: a number's form makes no difference, at any depth."""
+    """Return a key that equal JSON values share, whatever the form of their numbers."""
     return canonical(_without_float_form(value))
 
 

@@ -1,4 +1,4 @@
-"""Taking a turn: calls of the model, tool calls, and repairs, until a reply can be read."""
+"""Taking a turn: model calls, tool calls and repairs, until a reply can be parsed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TurnRunner:
         return turn.bound_model.most(self.calls.request(turn, "")) or 0.0
 
     async def take(self, turn: Turn) -> Reading:
-        """Take a turn to its readable reply.
+        """Take a turn until its reply can be parsed.
 
         Raises:
             TurnFailed: The call failed, or no reply could be read.

@@ -43,7 +43,7 @@ class GroupCommit:
         return self._failure is not None
 
     def add(self, statement: str, rows: Sequence[Row]) -> None:
-        """Puts rows into the next commit, whenever it comes.
+        """Add rows to the next commit.
 
         Raises:
             StoreError: An earlier commit failed.
@@ -53,7 +53,7 @@ class GroupCommit:
         self._pending[statement].extend(rows)
 
     def write(self, rows: Iterable[tuple[str, Row]]) -> asyncio.Future[None]:
-        """Puts ``(statement, row)`` pairs into this turn's commit.
+        """Add ``(statement, row)`` pairs to this turn's commit.
 
         Returns:
             A future that is done when they are durable, or fails with ``StoreError``.
@@ -78,7 +78,7 @@ class GroupCommit:
             self.flush()
 
     def flush(self) -> None:
-        """Commits what is pending, now.
+        """Commit what is pending, now.
 
         Raises:
             StoreError: It cannot be committed; nothing of it was.

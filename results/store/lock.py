@@ -72,7 +72,7 @@ class StudyLock:
         return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
     def release(self) -> None:
-        """Frees the lock; a second call does nothing."""
+        """Free the lock; a second call does nothing."""
         if self._descriptor is None:
             return
         if sys.platform != "win32":  # there, an open file cannot be removed

@@ -25,7 +25,7 @@ _STEPS = {
 
 
 def upgrade(path: Path) -> None:
-    """Brings a study's file to ``FORMAT``; one that is there, or is no study, stays as it is.
+    """Migrate a study's file to ``FORMAT``; leave current files and other files as they are.
 
     Raises:
         StoreError: It cannot be written.

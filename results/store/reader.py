@@ -148,12 +148,12 @@ _RUN_COLUMNS = ", ".join(field.name for field in fields(RunRow))
 
 
 def study_file(place: Path) -> Path:
-    """The study's file: ``place`` itself, or ``study.sqlite`` in the folder ``place``."""
+    """Return the study's file: ``place`` itself, or ``study.sqlite`` in the folder ``place``."""
     return place / "study.sqlite" if place.is_dir() else place
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuses files that are no studies, or of a later format; brings older ones to today's.
+    """Refuse files that are no studies or of a later format; migrate older ones.
 
     Raises:
         StoreError: It is one of these.
@@ -198,16 +198,16 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """Closes the file; the files that reading made beside it go."""
+        """Close the file, and remove the files that reading made beside it."""
         self._connection.close()
         if not self._found_log and _has_log(self.path):
             _tidy(self.path)
 
     def _settle(self, run_id: str | None = None) -> None:
-        """Makes what this process has written (of one run) visible to reading."""
+        """Make what this process has written (of one run) visible to reading."""
 
     def rows(self, sql: str, arguments: Iterable[JSON] = ()) -> Iterator[sqlite3.Row]:
-        """The rows of a query, one after another."""
+        """Return the rows of a query, one after another."""
         cursor = self._connection.cursor()
         cursor.row_factory = sqlite3.Row
         return cast("Iterator[sqlite3.Row]", cursor.execute(sql, tuple(arguments)))
@@ -217,14 +217,14 @@ class Reader:
         return {row["key"]: row["value"] for row in self.rows("SELECT key, value FROM meta")}
 
     def spec(self, spec_hash: str) -> JSON | None:
-        """The frozen normal form of a spec, or None where the study has no such spec."""
+        """Return the frozen canonical form of a spec, or None where the study has no such spec."""
         self._settle()
         for row in self.rows("SELECT normal FROM specs WHERE hash=?", (spec_hash,)):
             return loads_stored(row["normal"])
         return None
 
     def runs(self, *, status: RunStatus | None = None, after: int = 0) -> Iterator[RunRow]:
-        """Runs in the order in which they were first opened, a few hundred in memory at a time.
+        """Yield runs in the order in which they were first opened, loaded in batches.
 
         Args:
             status: Only these.
@@ -241,12 +241,12 @@ class Reader:
             after = found[-1].run
 
     def statuses(self) -> dict[str, RunStatus]:
-        """The status of every run by id."""
+        """Return the status of every run by id."""
         self._settle()
         return {row["id"]: row["status"] for row in self.rows("SELECT id, status FROM runs")}
 
     def find(self, prefix: str) -> RunRow:
-        """The one run whose id begins with ``prefix``.
+        """Return the one run whose id begins with ``prefix``.
 
         Raises:
             StoreError: No run, or several, begin so.
@@ -261,7 +261,7 @@ class Reader:
         return (exact or found)[0]
 
     def record(self, run_id: str) -> RunRecord:
-        """A run, whole.
+        """Return a run's complete record.
 
         Raises:
             StoreError: There is no such run.
@@ -278,7 +278,7 @@ class Reader:
         return run_record(about, self.events(row["run"]), self.entries(row["run"]))
 
     def inputs(self, run: int) -> tuple[JSON, JSON]:
-        """Inputs and other columns of the unit of the run with number ``run``."""
+        """Return inputs and other columns of the unit of the run with number ``run``."""
         row = next(self.rows("SELECT inputs, extra FROM runs WHERE run=?", (run,)))
         return self._blob(row["inputs"]), self._blob(row["extra"])
 
@@ -309,12 +309,12 @@ class Reader:
         return found
 
     def events(self, run: int) -> list[Event]:
-        """The events of the run with number ``run``, in order."""
+        """Return the events of the run with number ``run``, in order."""
         sql = "SELECT seq, tick, kind, body FROM events WHERE run=? ORDER BY seq"
         return [event_of_row(tuple(row)) for row in self.rows(sql, (run,))]
 
     def entries(self, run: int, *, superseded: bool = False) -> list[JournalEntry]:
-        """The entries of the run with number ``run``, in the order of their positions.
+        """Return the entries of the run with number ``run``, in the order of their positions.
 
         Args:
             run: The run's number.
@@ -330,7 +330,7 @@ class Reader:
         return sorted(found, key=lambda entry: position_key(entry.position))
 
     def limit_changes(self) -> list[LimitRow]:
-        """How the limits of accounts changed, in order."""
+        """Return how the limits of accounts changed, in order."""
         self._settle()
         sql = "SELECT session, at, account, lim, why FROM limits ORDER BY rowid"
         return [
@@ -339,7 +339,7 @@ class Reader:
         ]
 
     def evaluations(self, run_id: str | None = None) -> Iterator[Evaluation]:
-        """What evaluators made of one run, or of every run."""
+        """Yield what evaluators made of one run, or of every run."""
         self._settle(run_id)
         where, arguments = (" WHERE r.id=?", [run_id]) if run_id is not None else ("", [])
         sql = f"""SELECT r.id, e.* FROM evaluations e JOIN runs r USING (run){where}
@@ -363,12 +363,12 @@ class Reader:
         return {(row[0], row[1]) for row in self.rows(sql, (run_id,))}
 
     def scores(self, run_id: str) -> tuple[Score, ...]:
-        """Every score of a run."""
+        """Return every score of a run."""
         return tuple(score for found in self.evaluations(run_id) for score in found.scores)
 
 
 def score_of_row(row: sqlite3.Row) -> Score:
-    """The score that a row of ``scores`` holds."""
+    """Return the score that a row of ``scores`` holds."""
     scale: Scale = row["scale"]
     value = row["value"] if row["label"] is None else row["label"]
     return Score(
@@ -387,12 +387,12 @@ def _run_row(row: sqlite3.Row) -> RunRow:
 
 
 def _has_log(path: Path) -> bool:
-    """A write-ahead log lies beside the file, be it empty."""
+    """Return whether a write-ahead log exists beside the file."""
     return path.with_name(path.name + "-wal").exists()
 
 
 def _tidy(path: Path) -> None:
-    """Removes an empty log and its index as SQLite does it, which never takes those of a writer."""
+    """Let SQLite remove an empty log and its index, never those of a writer."""
     with suppress(sqlite3.Error):  # where the folder cannot be written, they stay
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
         try:

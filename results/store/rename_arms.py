@@ -20,7 +20,7 @@ class Renaming(NamedTuple):
 
 
 def rename_arms(connection: sqlite3.Connection, renamings: Iterable[Renaming]) -> None:
-    """Renames all at once, so that two arms may take each other's names.
+    """Rename all at once, so that two arms may take each other's names.
 
     Args:
         connection: The study's file, outside any transaction.

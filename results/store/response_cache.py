@@ -54,7 +54,7 @@ _BLOB = "INSERT OR IGNORE INTO blobs VALUES (?, ?)"
 
 
 def response_cache_file(study: Path) -> Path:
-    """Where a study's folder looks for kept calls: ``calls.sqlite`` beside the folder."""
+    """Return the path of a study's response cache: ``calls.sqlite`` beside its folder."""
     return study.resolve().parent / "calls.sqlite"
 
 
@@ -89,7 +89,7 @@ class ResponseCache:
     def __init__(
         self, file: Path, *, version: str, study: str, tell: Callable[[str], object] = str
     ) -> None:
-        """Opens nothing yet.
+        """Set the cache's path; the file is opened on first use.
 
         Args:
             file: The file.
@@ -155,7 +155,7 @@ class ResponseCache:
             self._give_up(error)
 
     def close(self) -> None:
-        """Closes the file; what was kept is whole."""
+        """Close the file."""
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
@@ -207,7 +207,7 @@ class _Ended(Exception):
 
 
 def read_cached_calls(file: Path, role: str) -> list[CachedCall]:
-    """The kept calls of a role, latest first; an empty list where there is no such file.
+    """Return a role's cached calls, latest first; [] where there is no such file.
 
     Raises:
         ValueError: The file is there and cannot be read, in words.
@@ -233,7 +233,7 @@ def _call(connection: sqlite3.Connection, row: sqlite3.Row) -> CachedCall:
 
 
 def _request(connection: sqlite3.Connection, row: sqlite3.Row) -> dict[str, JSON]:
-    """What was asked.
+    """Return the request.
 
     Raises:
         KeyError: A message is missing.
@@ -274,7 +274,7 @@ def _open(file: Path) -> sqlite3.Connection:
 
 
 def _check(connection: sqlite3.Connection) -> None:
-    """Refuses a file that is another thing.
+    """Refuse a file that is no response cache.
 
     Raises:
         sqlite3.OperationalError: It is.

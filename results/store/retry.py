@@ -13,7 +13,7 @@ __all__ = ["failed_judges", "failing_positions", "put_judges_aside", "reopen"]
 
 
 def failing_positions(entries: Sequence[JournalEntry], events: Sequence[Event]) -> list[str]:
-    """Positions of the calls and decisions with an error that failed a run.
+    """Return positions of the calls and decisions with an error that failed a run.
 
     A run fails in its last tick. A turn that was skipped there for its error, and a review that
     left its output unreviewed, did not fail it.
@@ -31,7 +31,7 @@ def failing_positions(entries: Sequence[JournalEntry], events: Sequence[Event]) 
 
 
 def _is_of(entry: JournalEntry, turns: set[tuple[str, int]]) -> bool:
-    """Whether an entry belongs to one of ``turns``; a check's names the copy alone."""
+    """Return whether an entry belongs to one of ``turns``; a check names only the copy."""
     visit = None if isinstance(entry, DecisionEntry) else entry.visit
     return any(entry.copy == name and visit in (None, number) for name, number in turns)
 
@@ -55,7 +55,7 @@ def _skipped(events: Sequence[Event]) -> set[tuple[str, int]]:
 
 
 def _failure(events: Sequence[Event]) -> int | None:
-    """The ``seq`` of the first sign of the failure; a turn that was skipped may be one too many."""
+    """Return the ``seq`` of the first event of the failure; it may be a skipped turn's."""
     last = max((event.tick for event in events), default=0)
     for event in events:
         if event.kind == "ended" or (event.kind == "turn_failed" and event.tick == last):
@@ -64,14 +64,14 @@ def _failure(events: Sequence[Event]) -> int | None:
 
 
 def failed_judges(connection: sqlite3.Connection, run: int) -> list[str]:
-    """Positions of the calls of judges of a run that could not be made."""
+    """Return positions of the calls of judges of a run that could not be made."""
     sql = """SELECT position FROM calls WHERE run=? AND superseded=0 AND purpose='judge'
              AND error IS NOT NULL AND error NOT LIKE 'unreadable%'"""
     return [position for (position,) in connection.execute(sql, (run,)).fetchall()]
 
 
 def put_judges_aside(connection: sqlite3.Connection, run: int) -> None:
-    """Puts aside the calls of judges of a run that could not be made.
+    """Put aside the calls of judges of a run that could not be made.
 
     Raises:
         StoreError: It cannot be written.
@@ -95,7 +95,7 @@ def reopen(
     events: Sequence[Event],
     positions: Collection[str] | None,
 ) -> None:
-    """Puts aside the entries at ``positions``, and the events from the failure on.
+    """Put aside the entries at ``positions``, and the events from the failure on.
 
     Args:
         connection: The study's file, outside any transaction.

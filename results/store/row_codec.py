@@ -130,7 +130,7 @@ def reply_json(entry: CallEntry) -> dict[str, JSON]:
 
 
 def _integer(value: JSON, name: str) -> int:
-    """Refuses here what would fail the whole commit, other runs' rows with it."""
+    """Refuse a number that would fail the commit, and other runs' rows with it."""
     if not isinstance(value, int) or not -(2**63) <= value < 2**63:
         raise ValueError(f"{name} must be a whole number of at most 63 bits, not {value!r}")
     return int(value)
@@ -149,7 +149,7 @@ def _text(value: JSON, name: str) -> str:
 
 
 def event_row(run: int, event: Event) -> Row:
-    """The row of an event.
+    """Return the row of an event.
 
     Raises:
         ValueError: Its body is no strict JSON.
@@ -158,7 +158,7 @@ def event_row(run: int, event: Event) -> Row:
 
 
 def event_of_row(row: Row) -> Event:
-    """The event of ``(seq, tick, kind, body)``."""
+    """Return the event of ``(seq, tick, kind, body)``."""
     seq, tick, kind, body = row
     return Event(seq=seq, tick=tick, kind=kind, body=loads_stored(body))
 
@@ -290,7 +290,7 @@ def _tool(row: sqlite3.Row) -> ToolEntry:
 
 
 def blob_hashes(rows: Iterator[sqlite3.Row]) -> set[str]:
-    """The hashes of every blob that rows of ``calls`` need."""
+    """Return the hashes of every blob that rows of ``calls`` need."""
     found: set[str] = set()
     for row in rows:
         found.update(loads_stored(row["messages"]))

@@ -8,7 +8,7 @@ __all__ = ["parts_digest", "run_id", "text_digest"]
 
 
 def parts_digest(*parts: str) -> str:
-    """A hex digest of texts, each set off from the next by its length."""
+    """Return a hex digest of texts, each set off from the next by its length."""
     text = "".join([f"{len(part)}:{part}" for part in parts])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -19,7 +19,7 @@ def text_digest(text: str) -> str:
 
 
 def run_id(spec: str, unit: str, content: str, replicate: int, seed: int, arm: str) -> str:
-    """The id of a run.
+    """Return the id of a run.
 
     Args:
         spec: The hash of its spec.
@@ -27,6 +27,6 @@ def run_id(spec: str, unit: str, content: str, replicate: int, seed: int, arm: s
         content: A digest of all that the unit holds.
         replicate: The replicate.
         seed: The root seed.
-        arm: What tells its runs from those of other arms; "" outside experiments.
+        arm: What reports its runs from those of other arms; "" outside experiments.
     """
     return parts_digest(spec, unit, content, str(replicate), str(seed), arm)

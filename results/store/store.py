@@ -77,7 +77,7 @@ class Store(Reader):
             self.commits.flush()
 
     def flush(self) -> None:
-        """Commits what is pending, now.
+        """Commit what is pending, now.
 
         Raises:
             StoreError: It cannot be written.
@@ -85,7 +85,7 @@ class Store(Reader):
         self.commits.flush()
 
     def close(self) -> None:
-        """Commits what is pending, folds the log into the file and frees the lock.
+        """Commit what is pending, fold the log into the file and release the lock.
 
         After a failed commit there is nothing to commit; a second call does nothing.
 
@@ -104,7 +104,7 @@ class Store(Reader):
             self._lock.release()
 
     async def write(self, rows: Iterable[tuple[str, Row]]) -> None:
-        """Writes ``(statement, row)`` pairs of ``schema.STATEMENTS``; durable when it returns.
+        """Write ``(statement, row)`` pairs of ``schema.STATEMENTS``; durable when it returns.
 
         Raises:
             StoreError: They cannot be written.
@@ -112,7 +112,7 @@ class Store(Reader):
         await self.commits.write(rows)
 
     def keep_blob(self, value: JSON) -> str:
-        """Keeps a value once a study and returns its hash; durable with the next commit.
+        """Store a value once a study and return its hash; durable with the next commit.
 
         Raises:
             ValueError: It is no strict JSON.
@@ -130,11 +130,11 @@ class Store(Reader):
         return name
 
     def add_spec(self, spec_hash: str, *, kind: str, name: str, normal: Mapping[str, JSON]) -> None:
-        """Freezes a spec under its hash; durable with the next commit. The first one stays."""
+        """Freeze a spec under its hash; durable with the next commit. The first one stays."""
         self.commits.add("spec", [(spec_hash, kind, name, dumps(normal), _now())])
 
     def add_limit_change(self, change: LimitChange) -> None:
-        """Keeps how the limit of an account changed; durable with the next commit."""
+        """Record a change of an account's limit; durable with the next commit."""
         at = datetime.fromtimestamp(change.at, UTC)
         texts = (escape_surrogates(change.account), change.limit, escape_surrogates(change.why))
         self.commits.add("limit", [(self.session, _iso(at), *texts)])
@@ -152,7 +152,7 @@ class Store(Reader):
         spec_hash: str,
         order: int,
     ) -> RunJournal:
-        """The journal of a run: a new one, or one that earlier processes left.
+        """Return the journal of a run: a new one, or one that earlier processes left.
 
         Raises:
             StoreError: The run is open already, or stands here with another spec or unit.
@@ -218,7 +218,7 @@ class Store(Reader):
         return None
 
     def judging(self, run_id: str) -> RunJournal:
-        """A journal for the calls of judges of an ended run; its other calls stay as they are.
+        """Return a journal for the judges' calls of an ended run; other calls stay as they are.
 
         Calls of judges that could not be made are put aside, to be made again: a failure is no
         verdict. One that gave nothing readable stays.
@@ -233,7 +233,7 @@ class Store(Reader):
         return self._journal(row["run"], run_id, row["status"], earlier)
 
     def judges_failed(self, run_id: str) -> bool:
-        """Whether a call of a judge of an ended run could not be made.
+        """Return whether a call of a judge of an ended run could not be made.
 
         Raises:
             StoreError: The run is unknown.
@@ -251,7 +251,7 @@ class Store(Reader):
         last: str | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Ends an open run and frees its journal; durable when it returns.
+        """End an open run and release its journal; durable when it returns.
 
         Args:
             run_id: The run.
@@ -279,7 +279,7 @@ class Store(Reader):
         await self.commits.write([("end", row)])
 
     def leave(self, run_id: str) -> None:
-        """Lets go of an open run that did not end (Ctrl-C); it stays ``running``.
+        """Release an open run that did not end (Ctrl-C); it stays ``running``.
 
         Raises:
             StoreError: What it wrote cannot be committed.
@@ -288,7 +288,7 @@ class Store(Reader):
         self.commits.flush()
 
     def rename_arms(self, renamings: Iterable[Renaming]) -> None:
-        """Gives the runs of arms other names, all at once.
+        """Give the runs of arms other names, all at once.
 
         Raises:
             StoreError: A run is open; or it cannot be written, and nothing has changed.
@@ -299,7 +299,7 @@ class Store(Reader):
         rename_arms(self._connection, renamings)
 
     def reopen(self, run_id: str, positions: Collection[str] | None = None) -> None:
-        """Makes a failed run ``running`` again, to go on from its last durable reply.
+        """Set a failed run to ``running``, to resume from its last durable reply.
 
         The entries that failed it are kept as superseded and no longer given to the engine; events
         from the failure on are removed, its reason is added to ``runs.failures``.
@@ -327,7 +327,7 @@ class Store(Reader):
         scores: Sequence[Score],
         error: str | None = None,
     ) -> None:
-        """Keeps what an evaluator made of a run, in place of what it made before.
+        """Store an evaluator's scores of a run, in place of earlier ones.
 
         Args:
             run_id: The run.
@@ -368,7 +368,7 @@ def _iso(at: datetime) -> str:
 
 
 def versions() -> dict[str, JSON]:
-    """Versions of Python, orglab, what orglab depends on, and every plugin."""
+    """Return versions of Python, orglab, what orglab depends on, and every plugin."""
     names = [name for line in requires("orglab") or () if (name := _required(line))]
     groups = get_args(Group)
     return {
@@ -384,7 +384,7 @@ def versions() -> dict[str, JSON]:
 
 
 def _required(line: str) -> str:
-    """``pandas`` of ``pandas>=2.2; extra == "x"``."""
+    """Return ``pandas`` of ``pandas>=2.2; extra == "x"``."""
     end = next((at for at, sign in enumerate(line) if sign in " <>=!~;["), len(line))
     return line[:end]
 

@@ -30,7 +30,7 @@ KEY_VERSION = "1"
 
 
 def message_digest(message: Message) -> str:
-    """A digest of all that a model sees of one message."""
+    """Return a digest of all that a model sees of one message."""
     if not message.tool_calls and message.tool_call_id is None:
         return digest(message.role, message.content)
     calls = [part for call in message.tool_calls for part in (call.id, call.name, call.arguments)]
@@ -38,13 +38,13 @@ def message_digest(message: Message) -> str:
 
 
 def draw(seed: int, unit: str, replicate: int, what: str, who: str, visit: int) -> float:
-    """A number in [0, 1) for one draw: never from call order, the same in all arms."""
+    """Return a number in [0, 1) for one draw: never from call order, the same in all arms."""
     state = digest(str(seed), unit, str(replicate), what, who, str(visit))
     return int(state[:13], 16) / 16**13
 
 
 def sampling_seed(identity: str) -> int:
-    """A model's sampling seed, 0 to 2**31 - 1, from the identity of the call."""
+    """Return a model's sampling seed, 0 to 2**31 - 1, from the identity of the call."""
     return int(digest("sampling", identity)[:8], 16) & 0x7FFFFFFF
 
 
@@ -62,7 +62,7 @@ class CallCounter:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def identity(self, base: str, rank: int, earlier_in_turn: Sequence[str]) -> str:
-        """The identity of a call whose content digests to ``base``.
+        """Return the identity of a call whose content digests to ``base``.
 
         Args:
             base: Digest of provider, model, base URL, parameters, messages, tools, schema.
@@ -73,7 +73,7 @@ class CallCounter:
         return digest(KEY_VERSION, base, self.scope, self.history, str(number), str(rank))
 
     def close(self, calls: Sequence[tuple[str, str]]) -> None:
-        """Ends a barrier: its calls (content digest, identity), in order, become history."""
+        """End a barrier: its calls (content digest, identity), in order, become history."""
         if not calls:
             return
         for base, _ in calls:

@@ -296,7 +296,7 @@ def _error_message(turn: Turn, error: ProviderError) -> str:
 
 
 def _is_cacheable(turn: Turn) -> bool:
-    """Whether other studies may take the reply: a model answers, and no fault is injected."""
+    """Return whether other studies may use the reply: a model gives it, no error is injected."""
     injected = turn.bound_model.model.faults or turn.copy.role.faults
     return turn.bound_model.provider.kept and not injected
 

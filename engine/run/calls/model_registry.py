@@ -28,7 +28,7 @@ class BoundModel:
     Attributes:
         model: The model's entry in the spec.
         provider: The provider.
-        client: Asks it: in its turn, and again where waiting cures a fault.
+        client: Makes the calls, with retries.
         price: What it costs, written or known; None: unknown, or nothing where ``free``.
         params: The written parameters. A written ``seed`` says that one is to be sent: the derived
             one, into which the identity of the call has mixed it.
@@ -66,7 +66,7 @@ class ModelRegistry:
         providers: Mapping[str, Provider] | None = None,
         lines: ModelClients | None = None,
     ) -> None:
-        """Makes a registry.
+        """Make a registry.
 
         Args:
             models: The spec's models by alias.
@@ -76,21 +76,21 @@ class ModelRegistry:
         self._lines = lines or ModelClients()
         self._models = dict(models)
         self._given = dict(providers or {})
-        self._seats: dict[str, BoundModel] = {}
+        self._bound: dict[str, BoundModel] = {}
         self._made: list[Provider] = []
 
     def bound_model(self, alias: str) -> BoundModel:
-        """The bound_model of a model.
+        """Return a model bound to its client and prices.
 
         Raises:
             ValueError: The provider refuses the model's entry, in words.
         """
-        if alias not in self._seats:
-            self._seats[alias] = self._make(self._models[alias])
-        return self._seats[alias]
+        if alias not in self._bound:
+            self._bound[alias] = self._make(self._models[alias])
+        return self._bound[alias]
 
     def know(self, models: Mapping[str, Model]) -> None:
-        """Serves further models; known aliases stay as they are."""
+        """Serve further models; known aliases stay as they are."""
         self._models = {**models, **self._models}
 
     def _make(self, model: Model) -> BoundModel:
@@ -126,17 +126,17 @@ class ModelRegistry:
         )
 
     async def aclose(self) -> None:
-        """Closes the providers that the registry made."""
+        """Close the providers that the registry made."""
         for provider in self._made:
             await provider.aclose()
         self._made.clear()
 
 
 def _known_by(model: Model, provider: type[Provider]) -> dict[str, object]:
-    """Options as they count in a call's identity, which holds no place on this machine.
+    """Return options as they count in a call's identity, which holds no place on this machine.
 
     Files count by their content, weights (which have the name that the author wrote beside it) too;
-    the variable that holds a key counts for nothing. Planted faults count: arms that differ in them share no reply.
+    the variable that holds a key counts for nothing. Planted errors count: arms that differ in them share no reply.
     """
     known = {name: value for name, value in model.options.items() if name != "api_key_env"}
     weights = provider.weights(model.model, model.options)
@@ -166,11 +166,11 @@ class ModelRegistries:
         tell: Callable[[LimitChange], None] | None = None,
         lines: ModelClients | None = None,
     ) -> None:
-        """Makes none yet.
+        """Make an empty set of registries.
 
         Args:
             providers: Providers to use in place of the specs', by alias; ``*`` serves any other.
-            tell: Is told how the limit of calls at once of an account changes.
+            tell: Reports how an account's concurrency limit changes.
             lines: The lines to accounts, where they are held elsewhere.
         """
         self._providers = providers
@@ -178,7 +178,7 @@ class ModelRegistries:
         self._desks: list[tuple[dict[str, Model], ModelRegistry]] = []
 
     def of(self, models: Mapping[str, Model]) -> ModelRegistry:
-        """The registry of a team's models; one whose shared aliases mean the same serves both."""
+        """Return the registry of a team's models, shared where common aliases mean the same."""
         for known, registry in self._desks:
             if all(known.get(alias, model) == model for alias, model in models.items()):
                 known.update(models)
@@ -189,6 +189,6 @@ class ModelRegistries:
         return registry
 
     async def aclose(self) -> None:
-        """Closes every registry."""
+        """Close every registry."""
         for _, registry in self._desks:
             await registry.aclose()

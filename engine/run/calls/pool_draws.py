@@ -14,7 +14,7 @@ __all__ = ["draw_models"]
 def draw_models(
     topology: Topology, replicas: Replicas, *, seed: int, unit: str, unit_index: int, replicate: int
 ) -> dict[str, str]:
-    """The alias of each copy's model: declared, or drawn from its pool.
+    """Return the alias of each copy's model: declared, or drawn from its pool.
 
     Args:
         topology: The team.

@@ -41,7 +41,7 @@ class ToolAnswer:
 
 
 def rendered_settings(value: JSON, inputs: Mapping[str, JSON]) -> JSON:
-    """``value`` with every template in its texts rendered on the unit's inputs."""
+    """Return ``value`` with every template in its texts rendered on the unit's inputs."""
     if isinstance(value, str):
         return compiled(value).render(inputs) if "{" in value else value
     if isinstance(value, Mapping):
@@ -73,7 +73,7 @@ class Toolbox:
     _digests: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def tool(self, name: str) -> Tool:
-        """The tool declared as ``name``.
+        """Return the tool declared as ``name``.
 
         Raises:
             ValueError: Its settings are wrong, in words.
@@ -85,7 +85,7 @@ class Toolbox:
         return self._made[name]
 
     def definition(self, name: str) -> ToolDefinition:
-        """What a model is told of the tool declared as ``name``."""
+        """Return the definition of the tool declared as ``name``, as models see it."""
         if name not in self._definitions:
             description, parameters = self._description(name)
             self._definitions[name] = ToolDefinition(
@@ -102,14 +102,14 @@ class Toolbox:
         return tool.description, tool.parameters
 
     def digest(self, names: tuple[str, ...]) -> str:
-        """A digest of what a model is told of these tools."""
+        """Return a digest of the tools' definitions."""
         if names not in self._digests:
             definitions = [asdict(self.definition(name)) for name in names]
             self._digests[names] = digest(canonical(definitions))
         return self._digests[names]
 
     async def answer(self, call: ToolCall, allowed: tuple[str, ...]) -> ToolAnswer:
-        """Calls a tool as a model asked: whatever is wrong becomes the call's result."""
+        """Call a tool as a model asked: whatever is wrong becomes the call's result."""
         if call.name not in allowed:
             words = f"There is no tool {call.name!r}; there are: {', '.join(allowed)}."
             return refusal(call.arguments, words, "unknown")
@@ -119,7 +119,7 @@ class Toolbox:
         return await self.call(call.name, read.value)
 
     async def call(self, name: str, arguments: Mapping[str, JSON]) -> ToolAnswer:
-        """Calls a tool with arguments that fit its parameters."""
+        """Call a tool with arguments that fit its parameters."""
         started = time.perf_counter()
         try:
             result = await self._result(name, arguments)

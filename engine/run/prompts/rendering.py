@@ -83,7 +83,7 @@ class Prompter:
         self._templates = topology.templates
 
     def engine(self, name: str, variables: Mapping[str, JSON]) -> str:
-        """One of the engine's own templates, rendered.
+        """Return one of the engine's own templates, rendered.
 
         Raises:
             RenderFailed: An overriding template fails on the values it was given.
@@ -94,13 +94,13 @@ class Prompter:
             raise RenderFailed(f"the template {name} could not be rendered: {fault}") from fault
 
     async def system(self, role: Role, variables: Mapping[str, JSON], gate: ToolGate) -> str:
-        """The system text of a role, "" where it has none."""
+        """Return the system text of a role, "" where it has none."""
         return await self._render(role.system, variables, gate) if role.system else ""
 
     async def turn(
         self, role: Role, variables: Mapping[str, JSON], gate: ToolGate, *, draft_seen: bool
     ) -> str:
-        """What a role is told in its own turn."""
+        """Return the prompt of a role's own turn."""
         text = role.prompt if role.prompt is not None else self._text("prompt")
         parts = [await self._render(text, variables, gate)]
         used = references(text).variables
@@ -116,7 +116,7 @@ class Prompter:
         variables: Mapping[str, JSON],
         gate: ToolGate,
     ) -> str:
-        """What a superior is told in a review turn, its powers last."""
+        """Return the prompt of a review turn; the superior's powers come last."""
         text = phase_prompt if phase_prompt is not None else self._text("review")
         parts = [await self._render(text, variables, gate)]
         used = references(text).variables
@@ -128,7 +128,7 @@ class Prompter:
         return _joined(parts)
 
     def filled(self, value: JSON, variables: Mapping[str, JSON]) -> JSON:
-        """A value with every template in its texts rendered.
+        """Return a value with every template in its texts rendered.
 
         Raises:
             RenderFailed: A template fails on the values it was given.

@@ -40,7 +40,7 @@ def turn_variables(
     own: Sequence[Output],
     stake: float | None,
 ) -> dict[str, JSON]:
-    """The variables of a role's own turn: only what ``sees`` grants."""
+    """Return the variables of a role's own turn: only what ``sees`` grants."""
     role = copy.role
     names: dict[str, JSON] = {
         "vars": role.vars,
@@ -131,7 +131,7 @@ def review_variables(
     board: Blackboard,
     visit: int,
 ) -> dict[str, JSON]:
-    """The variables of a review turn: the task and what the link grants."""
+    """Return the variables of a review turn: the task and what the link grants."""
     draft = board.entry(sight.output.id)
     names: dict[str, JSON] = {
         **inputs,
@@ -159,7 +159,7 @@ def review_variables(
 
 
 def past_verdict(verdict: Verdict) -> PastVerdict:
-    """A verdict as its superior remembers it."""
+    """Return a verdict as its superior remembers it."""
     return PastVerdict(role=verdict.copy, action=verdict.action, reason=verdict.reason)
 
 

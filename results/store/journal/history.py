@@ -32,13 +32,13 @@ _VERDICT_FIELDS = frozenset(field.name for field in fields(Verdict))
 
 
 def closing_uses(events: Iterable[Event]) -> list[str]:
-    """The link of each use of a closing link, in order."""
+    """Return the link of each use of a closing link, in order."""
     uses = dict.fromkeys(use for event in events if (use := use_of(event)) is not None)
     return [link for _, link, _ in uses]
 
 
 def use_of(event: Event) -> tuple[str, str, int] | None:
-    """The use of a closing link that an event tells: of which copy's team, the link, the number.
+    """Return an event's use of a closing link: outer copy, link, number; else None.
 
     Copies that deliver together share a use; each copy of a role that is a team has uses of its own.
     """
@@ -87,7 +87,7 @@ _CHANGES = ("output", "delivered", "withdrawn", "unreviewed", "verdict", "sent_b
 
 
 def outputs_of(events: Iterable[Event]) -> tuple[Output, ...]:
-    """Every output of a run in order, with what became of it."""
+    """Return every output of a run in order, with what became of it."""
     fates = _Fates()
     for event in events:
         if event.kind in _CHANGES:
@@ -96,7 +96,7 @@ def outputs_of(events: Iterable[Event]) -> tuple[Output, ...]:
 
 
 def verdicts_of(events: Iterable[Event]) -> tuple[Verdict, ...]:
-    """Every verdict of a run, in order."""
+    """Return every verdict of a run, in order."""
     return tuple(
         Verdict(**{key: value for key, value in event.body.items() if key in _VERDICT_FIELDS})
         for event in events
@@ -105,7 +105,7 @@ def verdicts_of(events: Iterable[Event]) -> tuple[Verdict, ...]:
 
 
 def together(outputs: Sequence[Output]) -> Output:
-    """The outputs of all copies of a role as one, in order; its id is the role's name."""
+    """Return the outputs of all copies of a role as one, in order; its id is the role's name."""
     last = max(outputs, key=lambda output: (output.tick, output.visit))
     return Output(
         id=last.role,
@@ -120,7 +120,7 @@ def together(outputs: Sequence[Output]) -> Output:
 
 
 def answering(name: str | None, outputs: Iterable[Output]) -> tuple[Output, ...]:
-    """The outputs called ``name``; a role's name means the last delivered one of each copy."""
+    """Return the outputs named ``name``; a role means the last delivered one of each copy."""
     known = list(outputs)
     exact = tuple(output for output in known if output.id == name)
     if exact or name is None:
@@ -144,7 +144,7 @@ def _named(name: str | None, outputs: Sequence[Output]) -> Output | None:
 def run_record(
     about: Mapping[str, JSON], events: Sequence[Event], entries: Iterable[JournalEntry]
 ) -> RunRecord:
-    """A run's record, whole.
+    """Return a run's complete record.
 
     Args:
         about: Fields of ``RunRecord`` that events and entries do not tell: ``id``, ``arm``,

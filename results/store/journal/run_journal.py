@@ -69,7 +69,7 @@ class Tally:
     shared_unpriced: int = 0
 
     def event(self, event: Event) -> None:
-        """Counts an event; a loop is a verdict that obliged, or a use of a closing link."""
+        """Count an event; a loop is a verdict that obliged, or a use of a closing link."""
         if event.kind == "verdict":
             self.loops += bool(event.body.get("obliged"))
             self.forced += bool(event.body.get("forced"))
@@ -142,7 +142,7 @@ class RunJournal:
             self.tally.entry(entry)
 
     def recorded(self, position: str) -> JournalEntry | None:
-        """The durable entry that an earlier process left at ``position``, or None."""
+        """Return the durable entry that an earlier process left at ``position``, or None."""
         return self._earlier.entries.get(position)
 
     @property
@@ -176,7 +176,7 @@ class RunJournal:
         await self._commits.write([("attempt", row)])
 
     async def keep(self, entry: JournalEntry) -> None:
-        """Keeps an entry; durable when it returns.
+        """Keep an entry; durable when it returns.
 
         Raises:
             JournalError: An entry stands at this position already.
@@ -191,7 +191,7 @@ class RunJournal:
         await self._commits.write([row])
 
     def emit(self, events: Sequence[Event]) -> None:
-        """Adds events to the next commit.
+        """Add events to the next commit.
 
         Raises:
             ValueError: A body is no strict JSON.
