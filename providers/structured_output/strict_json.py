@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NoReturn
 
 from orglab.providers.base import JSON
@@ -126,24 +126,24 @@ def value_at(text: str, start: int) -> tuple[JSON, int]:
     return value, end
 
 
-def _compact_encode() -> Callable[[JSON], str]:
+def _compact_encoder() -> Callable[[JSON, int], Iterable[str]]:
     encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
-        return encoder.encode
+        return lambda value, _: encoder.iterencode(value)
     # `encode` makes a new C encoder for each value, half of the time for a small one; this one is
     # made once. It keeps no state without a dict of markers: a cycle ends in RecursionError.
     try:
-        once = make(
+        made: Callable[[JSON, int], Iterable[str]] = make(
             *(None, encoder.default, json.encoder.encode_basestring, None, ":", ","),
             *(False, False, False),
         )
     except TypeError:  # a Python whose C encoder has another signature
-        return encoder.encode
-    return lambda value: "".join(once(value, 0))
+        return lambda value, _: encoder.iterencode(value)
+    return made
 
 
-_encode_compact = _compact_encode()
+_encode_compact = _compact_encoder()
 _encode_spaced = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _encode_ascii = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _encode_sorted = json.JSONEncoder(
@@ -163,8 +163,8 @@ def dumps(value: JSON) -> str:
         RecursionError: It holds a cycle, or is nested too deeply.
         TypeError: It holds something that JSON cannot.
     """
-    text = _encode_compact(value)
-    return text if _is_utf8(text) else _encode_ascii(value)
+    text = "".join(_encode_compact(value, 0))
+    return text if text.isascii() or _is_utf8(text) else _encode_ascii(value)
 
 
 def spaced(value: JSON) -> str:
@@ -188,12 +188,12 @@ def loads_stored(text: str) -> JSON:
 
 def escape_surrogates(text: str) -> str:
     r"""Return ``text`` with lone surrogates written as ``\udXXX``, so that UTF-8 can hold it."""
-    return text if _is_utf8(text) else text.encode("utf-8", "backslashreplace").decode()
+    if text.isascii() or _is_utf8(text):
+        return text
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_utf8(text: str) -> bool:
-    if text.isascii():
-        return True
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -213,7 +213,7 @@ def _refuse_unusable(value: JSON, text: str) -> None:
     """Refuse what no file and no server can take; ``text`` shows which checks are needed."""
     if text.count("{") + text.count("[") > DEPTH:
         _refuse_depth(value)
-    if (not text.isascii() or "\\u" in text) and not _is_utf8(_encode_compact(value)):
+    if (not text.isascii() or "\\u" in text) and not _is_utf8("".join(_encode_compact(value, 0))):
         raise JSONError("a text holds half a character (a lone surrogate)")
 
 

@@ -142,10 +142,10 @@ def _number(value: JSON, name: str) -> float:
     return float(value)
 
 
-def _text(value: JSON, name: str) -> str:
+def _string(value: JSON, name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a text, not {value!r}")
-    return escape_surrogates(value)
+    return value if value.isascii() else escape_surrogates(value)
 
 
 def event_row(run: int, event: Event) -> Row:
@@ -193,15 +193,15 @@ def _call_row(run: int, entry: CallEntry, keep: BlobKeeper) -> Row:
         entry.position,
         0,
         entry.identity,
-        _text(entry.copy, "copy"),
-        _text(entry.role, "role"),
-        _text(entry.purpose, "purpose"),
+        _string(entry.copy, "copy"),
+        _string(entry.role, "role"),
+        _string(entry.purpose, "purpose"),
         _integer(entry.visit, "visit"),
-        _text(entry.provider, "provider"),
-        _text(entry.model, "model"),
-        _text(entry.served, "model"),
-        _text(entry.stop, "stop"),
-        None if error is None else _text(error.get("kind", "error"), "error.kind"),
+        _string(entry.provider, "provider"),
+        _string(entry.model, "model"),
+        _string(entry.served, "model"),
+        _string(entry.stop, "stop"),
+        None if error is None else _string(error.get("kind", "error"), "error.kind"),
         *[_integer(tokens.get(name, 0), f"usage.{name}") for name in _TOKENS],
         None if cost is None else _number(cost, "cost_usd"),
         _number(entry.service_seconds, "service_seconds"),
@@ -230,14 +230,14 @@ def _tool_row(run: int, entry: ToolEntry) -> Row:
         entry.position,
         0,
         "",
-        _text(entry.copy, "copy"),
-        _text(entry.role, "role"),
+        _string(entry.copy, "copy"),
+        _string(entry.role, "role"),
         _integer(entry.visit, "visit"),
-        _text(entry.tool, "tool"),
+        _string(entry.tool, "tool"),
         dumps(entry.arguments),
         dumps(entry.result),
         bool(entry.error),
-        _text(entry.refused, "refused"),
+        _string(entry.refused, "refused"),
         _number(entry.seconds, "seconds"),
         bool(entry.prompt),
         "{}",

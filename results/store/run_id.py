@@ -9,7 +9,9 @@ __all__ = ["parts_digest", "run_id", "text_digest"]
 
 def parts_digest(*parts: str) -> str:
     """Return a hex digest of texts, each set off from the next by its length."""
-    text = "".join([f"{len(part)}:{part}" for part in parts])
+    text = ""
+    for part in parts:
+        text += f"{len(part)}:{part}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

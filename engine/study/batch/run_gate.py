@@ -135,10 +135,12 @@ class RunGate:
             self.release(position)
 
     def release(self, position: str) -> None:
-        """No reply was kept: what was sent may have been billed."""
+        """End a call without a stored reply: what was sent may have been billed."""
+        if self._budget is None:
+            return
         self._give_back(position)
         held = self._held.pop(position, None)
-        if self._budget is not None and held is not None:
+        if held is not None:
             self._budget.cut(held.most)
 
     def recorded(self, position: str) -> JournalEntry | None:

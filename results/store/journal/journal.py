@@ -8,7 +8,7 @@ no second code path. ``MemoryJournal`` is for tests and dry runs; ``RunJournal``
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -113,31 +113,19 @@ class CallGuard:
     async def reserve(self, cut: int) -> None:
         """Reserve the upper bound of the next request's cost, after ``cut`` interrupted ones."""
         if self._first.most_usd != 0.0 and cut > self._reserved:
-            await self._starts.reserve(self._attempt(cut))
+            await self._starts.reserve(replace(self._first, cut=cut) if cut else self._first)
             self._reserved = cut
 
     async def begin(self, cut: int) -> None:
         """Record the next request's start durably, after ``cut`` interrupted ones."""
         if cut > self._begun:
-            await self._starts.begin(self._attempt(cut))
+            await self._starts.begin(replace(self._first, cut=cut) if cut else self._first)
             self._begun = cut
 
     @property
     def sent(self) -> int:
         """How many requests were begun: all but the last one were interrupted."""
         return self._begun + 1
-
-    def _attempt(self, cut: int) -> Attempt:
-        first = self._first
-        if not cut:
-            return first
-        return Attempt(
-            position=first.position,
-            identity=first.identity,
-            copy=first.copy,
-            most_usd=first.most_usd,
-            cut=cut,
-        )
 
 
 class Journal(Protocol):

@@ -73,11 +73,11 @@ class Tally:
         if event.kind == "verdict":
             self.loops += bool(event.body.get("obliged"))
             self.forced += bool(event.body.get("forced"))
-        elif (use := use_of(event)) is not None:
-            self.loops += use not in self._uses
-            self._uses.add(use)
         elif event.kind in ("turn", "review"):
             self.turns += 1
+        elif event.kind == "delivered" and (use := use_of(event)) is not None:
+            self.loops += use not in self._uses
+            self._uses.add(use)
 
     def entry(self, entry: JournalEntry) -> None:
         """Count an entry."""
