@@ -19,8 +19,7 @@ from orglab.results.statistics.analysis import analyse
 from orglab.results.statistics.models.mixed import mixed_model
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.statistics.plan import plan_of
-from orglab.results.statistics.tests.equivalence import equivalence
-from orglab.results.statistics.tests.paired import d_z_interval, paired_t
+from orglab.results.statistics.tests.paired import d_z_interval, equivalence, paired_t
 from orglab.results.statistics.tests.power import power
 from orglab.results.statistics.tests.wilcoxon import wilcoxon
 

@@ -23,13 +23,14 @@ from orglab.results.display.layout import printed
 from orglab.results.display.measures import MeasureSummary, short_number
 from orglab.results.number_format import dollars, duration
 from orglab.results.report.experiment.plan_history import (
+    SweepPlan,
     current_numbers,
     current_runs,
     frozen_plans,
     planned_keys,
+    sweep_plan,
 )
 from orglab.results.store.reader import Reader, RunRow
-from orglab.results.tables.sweep_plan import SweepPlan, sweep_plan
 from orglab.results.usage.served_models import Drift, drift_text, drifts
 from orglab.results.usage.spending import money_notes, unreal
 

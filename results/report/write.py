@@ -12,6 +12,7 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.report.experiment.costs import ArmCosts, UsageTotals
 from orglab.results.report.experiment.findings import ExperimentFindings, HedgeCounts
+from orglab.results.report.experiment.plan_history import is_sweep
 from orglab.results.report.experiment.report import report_of
 from orglab.results.report.experiment.transcripts import transcript_pages
 from orglab.results.report.page import Report, StudyFindings
@@ -20,7 +21,6 @@ from orglab.results.report.render.canvas import standalone
 from orglab.results.report.render.pages import html_page, markdown_page
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
 from orglab.results.store.reader import Reader
-from orglab.results.tables.sweep_plan import is_sweep
 
 __all__ = ["FORMAT", "Written", "experiment_json", "sweep_json", "write_report"]
 

@@ -7,16 +7,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orglab.results.statistics.data.arrays import Flags, Floats, optional
-from orglab.results.statistics.data.cells import Cells, unit_means
+from orglab.results.statistics.data.cells import Cells, Flags, Floats, optional, unit_means
 from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.data.pairing import Missing, PairedUnits, missing, pair
 from orglab.results.statistics.models.wilson import wilson
 from orglab.results.statistics.plan import AnalysisPlan, Contrast
-from orglab.results.statistics.tests.equivalence import Equivalence, equivalence_of
 from orglab.results.statistics.tests.mcnemar import PairedRates, paired_rates
 from orglab.results.statistics.tests.multiple_testing import adjusted
-from orglab.results.statistics.tests.paired import PairedTest, Wins, differences, paired_t, wins
+from orglab.results.statistics.tests.paired import (
+    Equivalence,
+    PairedTest,
+    Wins,
+    differences,
+    equivalence_of,
+    paired_t,
+    wins,
+)
 from orglab.results.statistics.tests.wilcoxon import SignedRanks, wilcoxon
 
 __all__ = ["ArmSummary", "Effect", "WorstCase", "effect", "family"]

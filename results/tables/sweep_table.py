@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orglab.providers.base import JSON
-from orglab.results.report.experiment.plan_history import current_numbers
+from orglab.results.report.experiment.plan_history import (
+    FrozenFactor,
+    SweepPlan,
+    current_numbers,
+    sweep_plan,
+)
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, RunRow
-from orglab.results.tables.sweep_plan import FrozenFactor, SweepPlan, sweep_plan
 from orglab.results.tables.tables import TABLES, ExportColumn, frame_of
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from orglab.engine.study.evaluate.judging import Judging
 from orglab.engine.study.experiment.document_loading import DocumentLoading, LoadOptions
 from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.providers.base import JSON
+from orglab.results.report.experiment.plan_history import sweep_plan
 from orglab.results.store.reader import RunRow
 from orglab.results.store.store import Store
-from orglab.results.tables.sweep_plan import sweep_plan
 
 __all__ = ["Rescoring", "evaluators_of", "roles_of"]
 

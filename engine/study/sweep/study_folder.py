@@ -13,9 +13,9 @@ from orglab.engine.study.batch.study_folder import (
     opened,
 )
 from orglab.engine.study.sweep.sweep import Sweep
+from orglab.results.report.experiment.plan_history import SweepPlan, arm_of, sweep_plan
 from orglab.results.store.rename_arms import Renaming
 from orglab.results.store.store import Store
-from orglab.results.tables.sweep_plan import SweepPlan, arm_of, sweep_plan
 
 __all__ = ["open_sweep"]
 

@@ -18,7 +18,7 @@ from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.page import answer_opening
 from orglab.results.statistics.effects import Effect
 
-__all__ = ["answer", "clause", "decision_lines", "is_shown"]
+__all__ = ["answer", "clause", "decision_lines", "is_shown", "shown_interval"]
 
 _MOST_CLAUSES = 4
 
@@ -76,15 +76,22 @@ def clause(row: Effect, alpha: float = 0.05, level: float = 0.95) -> str:
     return f"whether {what} differs between {row.arm} and {row.reference} stays open ({numbers})"
 
 
+def shown_interval(row: Effect) -> tuple[float | None, float | None, float | None]:
+    """Return the difference and its interval; of rates in percent."""
+    if row.rates is None:
+        return row.effect.difference, row.effect.low, row.effect.high
+    found = row.rates
+    size, low, high = (
+        None if share is None else 100 * share
+        for share in (found.difference, found.low, found.high)
+    )
+    return size, low, high
+
+
 def effect_figures(row: Effect, level: float = 0.95) -> str:
     """Format an effect: ``0.21 (95 % CI 0.05 to 0.37, n = 43, p = .009)``; rates in percentage points."""
-    size, low, high, unit = row.effect.difference, row.effect.low, row.effect.high, ""
-    if row.rates is not None and size is not None:
-        found = row.rates
-        size, low, high = (
-            None if x is None else 100 * x for x in (found.difference, found.low, found.high)
-        )
-        unit = " percentage points"
+    size, low, high = shown_interval(row)
+    unit = " percentage points" if row.rates is not None and size is not None else ""
     digits = clear_places(size, low, high)
     parts = [f"{percent(level)} CI {interval(low, high, digits)}"] if low is not None else []
     parts += [f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}"]

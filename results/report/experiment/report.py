@@ -16,10 +16,10 @@ from orglab.results.report.experiment.sections.execution import (
     changed_after_data,
     deviations_section,
     loops_section,
+    methods_section,
 )
 from orglab.results.report.experiment.sections.hedges import hedges_section
 from orglab.results.report.experiment.sections.judges import judges_section
-from orglab.results.report.experiment.sections.methods import methods_section
 from orglab.results.report.experiment.sections.robustness import (
     dose_section,
     leave_one_out_section,

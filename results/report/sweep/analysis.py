@@ -9,18 +9,19 @@ from math import log, prod
 
 import numpy as np
 
-from orglab.results.statistics.data.arrays import Flags, Floats
+from orglab.results.statistics.data.cells import Flags, Floats
 from orglab.results.statistics.models.main_effects import (
     Design,
     Estimate,
     contrast,
     difference,
     fitted,
+    front,
+    front_shares,
     interaction,
     level_mean,
     mean_estimate,
 )
-from orglab.results.statistics.models.pareto import front, front_shares
 from orglab.results.statistics.tests.multiple_testing import adjusted
 
 __all__ = [

@@ -21,7 +21,7 @@ from orglab.results.report.render.panel_plots import LevelLine, LevelPanel, leve
 from orglab.results.report.sweep.analysis import Axis, Trend, is_grid
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
 from orglab.results.report.sweep.sections import difference_text, level_name
-from orglab.results.statistics.data.arrays import known_means
+from orglab.results.statistics.data.cells import known_means
 from orglab.results.statistics.models.main_effects import Estimate, mean_estimate
 
 __all__ = ["dose_section", "interactions_section"]

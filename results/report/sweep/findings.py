@@ -13,7 +13,7 @@ from orglab.providers.base import JSON
 from orglab.results.number_format import amount
 from orglab.results.report.experiment.costs import Costs, read_costs
 from orglab.results.report.experiment.data import Tables, read_tables
-from orglab.results.report.experiment.plan_history import runs_ended_before
+from orglab.results.report.experiment.plan_history import SweepPlan, runs_ended_before, sweep_plans
 from orglab.results.report.page import StudyFindings, progress_of
 from orglab.results.report.sweep.analysis import (
     Axis,
@@ -28,14 +28,12 @@ from orglab.results.report.sweep.analysis import (
     trends_of,
     variants_of,
 )
-from orglab.results.statistics.data.arrays import Floats
-from orglab.results.statistics.data.cells import unit_means
+from orglab.results.statistics.data.cells import Floats, unit_means
 from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.errors import StatisticsError
 from orglab.results.statistics.models.main_effects import Design
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
-from orglab.results.tables.sweep_plan import SweepPlan, sweep_plans
 
 __all__ = ["OutcomeFindings", "SweepFindings", "SweepPlanChange", "read_sweep_findings"]
 

@@ -27,7 +27,7 @@ from orglab.results.report.render.blocks import (
     TableColumn,
 )
 from orglab.results.report.render.pages import paragraphs
-from orglab.results.report.render.pareto_plot import ParetoMark, pareto_figure
+from orglab.results.report.render.panel_plots import ParetoMark, pareto_figure
 from orglab.results.report.render.row_plots import ForestGroup, ForestRow, forest
 from orglab.results.report.sweep.analysis import FrontRow, MainEffect, VariantRow
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
@@ -149,16 +149,13 @@ def _mean_cost(findings: SweepFindings, point: int) -> Estimate:
 
 def _loops_by_point(findings: SweepFindings) -> dict[int, str]:
     """Count the loops of a completed run, by point."""
-    totals: Counter[str] = Counter()
-    runs: Counter[str] = Counter()
-    for row in findings.tables.rows.values():
-        if row.status == "completed":
-            totals[row.arm] += row.loops
-            runs[row.arm] += 1
+    runs = findings.tables.runs
+    done = runs[runs["status"] == "completed"].astype({"loops": "float64"})
+    means = done.groupby("arm")["loops"].mean()
     return {
-        point: number(totals[team] / runs[team], 2)
+        point: number(float(means[team]), 2)
         for point, team in enumerate(findings.teams)
-        if runs[team]
+        if team in means.index
     }
 
 
@@ -372,24 +369,17 @@ def _status_text(findings: SweepFindings) -> list[str]:
 
 def _unfinished_table(findings: SweepFindings) -> TableBlock | None:
     """Show variants with runs that did not complete."""
-    counts: dict[str, Counter[str]] = {}
-    reasons: dict[str, Counter[str]] = {}
-    for row in findings.tables.runs[["arm", "status", "reason"]].itertuples(index=False):
-        counts.setdefault(str(row.arm), Counter())[str(row.status)] += 1
-        if row.reason:
-            reasons.setdefault(str(row.arm), Counter())[str(row.reason)] += 1
     kinds = ("completed", "stopped", "failed", "not ended", NOT_RUN)
-    rows = [
-        [
-            name,
-            *[str(own[kind]) for kind in kinds],
-            "; ".join(
-                f"{words} ({often})" for words, often in reasons.get(name, Counter()).most_common(2)
-            ),
-        ]
-        for name, own in counts.items()
-        if own["completed"] < own.total()
-    ]
+    rows = []
+    for name, own in findings.tables.runs.groupby("arm", sort=False):
+        counts = own["status"].value_counts()
+        if counts.get("completed", 0) < len(own):
+            reasons = own.loc[own["reason"] != "", "reason"].value_counts(sort=False)
+            often = Counter(reasons.to_dict()).most_common(2)
+            texts = [f"{words} ({count})" for words, count in often]
+            rows.append(
+                [str(name), *[str(counts.get(kind, 0)) for kind in kinds], "; ".join(texts)]
+            )
     if not rows:
         return None
     columns = TableColumn.texts("variant") + TableColumn.numbers(*kinds)

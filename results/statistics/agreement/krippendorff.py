@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from orglab.results.statistics.data.arrays import Floats, optional
-from orglab.results.statistics.data.cells import Cells
+from orglab.results.statistics.data.cells import Cells, Floats, optional
 from orglab.results.statistics.data.dataset import Dataset
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orglab.results.statistics.data.arrays import optional
+from orglab.results.statistics.data.cells import optional
 from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.effects import COMPUTE
 from orglab.results.statistics.plan import Contrast

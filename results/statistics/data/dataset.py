@@ -12,8 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from orglab.providers.base import JSON
-from orglab.results.statistics.data.arrays import Flags
-from orglab.results.statistics.data.cells import Axes, Cells, composite
+from orglab.results.statistics.data.cells import Axes, Cells, Flags, composite
 from orglab.results.statistics.errors import DatasetError, PlanError
 
 __all__ = [

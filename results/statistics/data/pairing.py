@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orglab.results.statistics.data.arrays import Flags, Floats
-from orglab.results.statistics.data.cells import Cells, unit_means
+from orglab.results.statistics.data.cells import Cells, Flags, Floats, unit_means
 from orglab.results.statistics.data.dataset import Dataset
 
 __all__ = ["Missing", "PairedUnits", "missing", "pair"]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from orglab.results.statistics.data.arrays import Floats, optional
-from orglab.results.statistics.data.cells import unit_means
+from orglab.results.statistics.data.cells import Floats, optional, unit_means
 from orglab.results.statistics.data.dataset import Dataset, dataset_of
 from orglab.results.statistics.errors import DatasetError
 from orglab.results.statistics.plan import DraftsPlan

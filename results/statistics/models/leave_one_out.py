@@ -9,8 +9,13 @@ from math import sqrt
 import numpy as np
 from scipy import special
 
-from orglab.results.statistics.data.arrays import ROUNDING, Floats, largest, standard_deviation
-from orglab.results.statistics.data.cells import Cells
+from orglab.results.statistics.data.cells import (
+    ROUNDING,
+    Cells,
+    Floats,
+    largest,
+    standard_deviation,
+)
 from orglab.results.statistics.data.pairing import pair
 from orglab.results.statistics.tests.paired import PairedTest, paired_t
 

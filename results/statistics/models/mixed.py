@@ -16,7 +16,7 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.regression.mixed_linear_model import MixedLM, MixedLMParams, VCSpec
 
-from orglab.results.statistics.data.arrays import Floats
+from orglab.results.statistics.data.cells import Floats
 from orglab.results.statistics.models.regression import Coefficient, coefficient
 
 __all__ = ["MOST_COLUMNS", "MOST_UNITS", "MixedModel", "mixed_model"]
@@ -134,7 +134,7 @@ def mixed_model(
     fit, optimiser, notes = _fit(design)
     if fit is None:
         return MixedModel(rows=rows, units=count, notes=notes, why="no optimiser found a fit")
-    variances = _variances(fit, design)
+    variances = _variances(fit)
     edge = tuple(n for n, v in variances.items() if n != "residual" and v == 0)
     close = np.abs(np.asarray(fit.fe_params) - plain.params) <= 1e-4 * np.sqrt(fit.scale)
     return MixedModel(
@@ -218,14 +218,11 @@ def _indicators(levels: Codes, values: Floats, rows: Codes) -> Floats:
     return found
 
 
-def _variances(fit: Fitted, design: _Design) -> dict[str, float]:
-    names = sorted(
-        ["unit"]
-        + (["slope"] if design.slope is not None else [])
-        + (["judge"] if design.judges is not None else [])
-    )
+def _variances(fit: Fitted) -> dict[str, float]:
     scale = float(fit.scale)
-    found = {name: float(value) for name, value in zip(names, fit.vcomp, strict=True)}
+    found = {
+        name: float(value) for name, value in zip(fit.model.exog_vc.names, fit.vcomp, strict=True)
+    }
     kept = {name: value if value > _BOUNDARY * scale else 0.0 for name, value in found.items()}
     return kept | {"residual": scale}
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
-from orglab.results.statistics.data.arrays import Floats, largest
-from orglab.results.statistics.data.cells import Cells, unit_means
+from orglab.results.statistics.data.cells import Cells, Floats, largest, unit_means
 from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.plan import DosePlan
 
@@ -26,6 +26,8 @@ __all__ = [
     "spearman",
 ]
 
+
+Fitted: TypeAlias = Any
 
 #: Residuals below this part of the largest outcome are rounding: the fit is exact, p an artefact.
 _EXACT = 1e-10
@@ -143,11 +145,14 @@ def _is_constant(column: Floats) -> bool:
 
 
 def _coefficients(
-    fit: object, names: Sequence[str], exact: bool, level: float
+    fit: Fitted, names: Sequence[str], exact: bool, level: float
 ) -> tuple[Coefficient, ...]:
-    table = _estimate_table(fit, level)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        low, high = np.asarray(fit.conf_int(1 - level)).T
+        columns = [fit.params, fit.bse, low, high, fit.tvalues, fit.pvalues]
+    rows = np.column_stack(columns).tolist()
     return tuple(
-        coefficient(name, row, known=not exact) for name, row in zip(names, table, strict=True)
+        coefficient(name, row, known=not exact) for name, row in zip(names, rows, strict=True)
     )
 
 
@@ -163,14 +168,6 @@ def coefficient(name: str, row: Sequence[float], *, known: bool = True) -> Coeff
     return Coefficient(
         name=name, estimate=row[0], error=error, low=low, high=high, statistic=statistic, p=p
     )
-
-
-def _estimate_table(fit: object, level: float) -> list[list[float]]:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        columns = [getattr(fit, name) for name in ("params", "bse", "tvalues", "pvalues")]
-        low, high = np.asarray(fit.conf_int(1 - level)).T  # type: ignore[attr-defined]
-    ordered = [columns[0], columns[1], low, high, columns[2], columns[3]]
-    return [[float(value) for value in row] for row in np.column_stack(ordered)]
 
 
 @dataclass(frozen=True, kw_only=True)

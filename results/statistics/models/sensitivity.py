@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orglab.results.statistics.data.arrays import Floats, Values, as_floats
-from orglab.results.statistics.data.cells import Cells
+from orglab.results.statistics.data.cells import Cells, Floats, Values, as_floats
 from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.data.pairing import pair
 from orglab.results.statistics.models.mixed import MOST_COLUMNS, Codes, MixedModel, mixed_model

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from orglab.providers.base import JSON
-from orglab.results.statistics.data.arrays import Flags, Floats, largest
+from orglab.results.statistics.data.cells import Flags, Floats, largest
 from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.data.pairing import pair
 from orglab.results.statistics.effects import Effect, effect

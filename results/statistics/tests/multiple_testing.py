@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from orglab.results.statistics.data.arrays import Floats
+from orglab.results.statistics.data.cells import Floats
 
 __all__ = ["Correction", "adjusted"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from orglab.results.statistics.data.arrays import Floats, Values, as_floats
+from orglab.results.statistics.data.cells import Floats, Values, as_floats
 from orglab.results.statistics.tests.paired import significant_digits
 
 __all__ = ["SignedRanks", "Zeros", "wilcoxon"]

@@ -129,14 +129,14 @@ def _contrasts(findings: ExperimentFindings) -> TableBlock:
     arms = findings.costs.arms
     columns = TableColumn.texts("a run", "")
     columns += TableColumn.numbers("reference", "arm", "difference", "relative")
-    rows: list[Sequence[str]] = []
-    for arm, other in findings.plan.contrasts:
-        name = f"{arm} {MINUS} {other}"
-        rows += [
-            [name, *cells]
-            for cells in _comparison_rows(arms[arm], arms[other], shares=findings.costs.shares)
-        ]
-        rows += [[name, *cells] for cells in _critical_path(findings, arm, other)]
+    rows = [
+        [f"{arm} {MINUS} {other}", *cells]
+        for arm, other in findings.plan.contrasts
+        for cells in (
+            *_comparison_rows(arms[arm], arms[other], shares=findings.costs.shares),
+            *_critical_path(findings, arm, other),
+        )
+    ]
     return TableBlock(
         columns=columns,
         rows=rows,
@@ -155,22 +155,10 @@ def _comparison_rows(one: ArmCosts, other: ArmCosts, *, shares: bool) -> list[li
         if shares and name != "judging":
             uses[f"{name}, net"] = (_net(pair[0]), _net(pair[1]))
         for title, (mine, theirs) in uses.items():
-            rows.append(
-                [
-                    f"tokens, {title}",
-                    *_comparison_cells(
-                        _per_run(mine.tokens, one), _per_run(theirs.tokens, other), "tokens"
-                    ),
-                ]
-            )
-            rows.append(
-                [
-                    f"$, {title}",
-                    *_comparison_cells(
-                        _per_run(mine.cost, one), _per_run(theirs.cost, other), "usd"
-                    ),
-                ]
-            )
+            tokens = _per_run(mine.tokens, one), _per_run(theirs.tokens, other)
+            dollars = _per_run(mine.cost, one), _per_run(theirs.cost, other)
+            rows.append([f"tokens, {title}", *_comparison_cells(*tokens, "tokens")])
+            rows.append([f"$, {title}", *_comparison_cells(*dollars, "usd")])
     return rows
 
 
@@ -186,12 +174,8 @@ def _critical_path(findings: ExperimentFindings, arm: str, other: str) -> list[l
     }
     if rows.get(arm) is None or rows.get(other) is None:
         return []
-    return [
-        [
-            "seconds, critical path, completed runs",
-            *_comparison_cells(rows[arm], rows[other], "seconds"),
-        ]
-    ]
+    cells = _comparison_cells(rows[arm], rows[other], "seconds")
+    return [["seconds, critical path, completed runs", *cells]]
 
 
 def _comparison_cells(mine: float | None, theirs: float | None, kind: str) -> list[str]:

@@ -19,7 +19,7 @@ from orglab.results.number_format import (
     places,
     with_interval,
 )
-from orglab.results.report.experiment.answer import is_shown
+from orglab.results.report.experiment.answer import is_shown, shown_interval
 from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.blocks import (
     Block,
@@ -128,27 +128,15 @@ def _family(row: Effect) -> str:
 
 
 def _mean(row: Effect, side: ArmSummary) -> str:
-    if row.rates is not None and side.rate_low is not None:
-        low, high = _in_percent(side.rate_low), _in_percent(side.rate_high)
+    if row.rates is not None and side.rate_low is not None and side.rate_high is not None:
+        low, high = 100 * side.rate_low, 100 * side.rate_high
         return f"{percent(side.paired_mean)}\n[{interval(low, high, 0)}]"
     return number(side.paired_mean, places(side.paired_mean))
 
 
-def _in_percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
-
-
 def difference_text(row: Effect) -> str:
     """Format the difference with its interval; of rates in percentage points."""
-    if row.rates is not None:
-        found = row.rates
-        size, low, high = (
-            _in_percent(found.difference),
-            _in_percent(found.low),
-            _in_percent(found.high),
-        )
-        return bracketed(size, low, high, " points")
-    return bracketed(row.effect.difference, row.effect.low, row.effect.high)
+    return bracketed(*shown_interval(row), " points" if row.rates is not None else "")
 
 
 def bracketed(value: float | None, low: float | None, high: float | None, unit: str = "") -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from orglab.providers.base import JSON
 from orglab.results.number_format import NOTHING, amount, label, number, percent
 from orglab.results.report.experiment.data import NOT_RUN
 from orglab.results.report.experiment.findings import ExperimentFindings, LoopRow
@@ -19,10 +20,16 @@ from orglab.results.report.render.blocks import (
     TableBlock,
     TableColumn,
 )
-from orglab.results.report.render.pages import sentences
+from orglab.results.report.render.pages import paragraphs, sentences
 from orglab.results.usage.served_models import Drift
 
-__all__ = ["attrition_section", "changed_after_data", "deviations_section", "loops_section"]
+__all__ = [
+    "attrition_section",
+    "changed_after_data",
+    "deviations_section",
+    "loops_section",
+    "methods_section",
+]
 
 
 _MOST_REASONS = 3
@@ -256,4 +263,55 @@ def _facts(findings: ExperimentFindings) -> list[str]:
         tables=findings.tables,
         retried=sum(row.retries > 0 for row in rows),
         diverged=sum(row.diverged is not None for row in rows),
+    )
+
+
+def methods_section(findings: ExperimentFindings) -> Section:
+    """Describe design, measures, analysis and sources."""
+    values = _values(findings)
+    texts = paragraphs("methods.txt.j2", **values)
+    blocks: list[Block] = [Paragraph(text=text) for text in texts]
+    if findings.analysis is not None:
+        blocks.append(Bullets(items=sorted(sentences("sources.txt.j2", **values))))
+    blocks.append(Paragraph.note(_software(findings)))
+    return Section(id="methods", title="Methods", blocks=blocks)
+
+
+def _values(findings: ExperimentFindings) -> dict[str, JSON]:
+    """Return what the templates show."""
+    plan, analysis, runs = findings.plan.normal, findings.analysis, findings.tables.runs
+    rows = [*analysis.primary, *analysis.followups] if analysis else []
+    judging = analysis.judging if analysis else ()
+    models = [name for name in runs.columns if name.startswith("model.")]
+    names = [name for each in plan["evaluators"] for name in each]
+    return {
+        "findings": findings,
+        "plan": plan,
+        "arms": findings.plan.arms,
+        "models_vary": any(runs[name].nunique() > 1 for name in models),
+        "evaluators": list(dict.fromkeys(names)),
+        "judging": judging,
+        "judges": [each.judge for each in judging[0].judges] if judging else [],
+        "analysis": analysis,
+        "asked": findings.analysis_plan,
+        "paired": any(row.test == "paired t" for row in rows),
+        "rates": any(row.rates for row in rows),
+        "families": {row.family: row.family_size for row in rows if row.family_size > 1},
+        "robust": any(row.robust for row in rows),
+        "gaps": any(side.missing.units for row in rows for side in row.arms.values()),
+        "mtld": any(each.measure == "mtld" for each in (analysis.drafts if analysis else ())),
+    }
+
+
+def _software(findings: ExperimentFindings) -> str:
+    meta, progress = findings.meta, findings.progress
+    when = (
+        f"Runs were made from {progress.first} to {progress.last or 'now'}"
+        if progress.first
+        else "No run was begun"
+    )
+    return (
+        f"{when}, with orglab {meta.get('orglab', '(unknown)')} on Python "
+        f"{meta.get('python', '(unknown)')}; the frozen plan has the hash "
+        f"{findings.plan.hash}."
     )

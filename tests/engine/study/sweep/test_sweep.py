@@ -15,10 +15,10 @@ from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import study_folder
 from orglab.engine.study.sweep.load import Sweep, check_sweep, load_sweep
 from orglab.engine.study.sweep.study_folder import open_sweep
+from orglab.results.report.experiment.plan_history import sweep_plan, sweep_plans
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
 from orglab.results.tables.export import export
-from orglab.results.tables.sweep_plan import sweep_plan, sweep_plans
 from orglab.results.tables.sweep_table import sweep_frame
 
 TEAM = """\

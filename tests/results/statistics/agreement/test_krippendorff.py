@@ -18,7 +18,7 @@ from orglab.results.statistics.agreement.krippendorff import (
     judging,
     metric_of,
 )
-from orglab.results.statistics.data.arrays import Floats
+from orglab.results.statistics.data.cells import Floats
 from orglab.results.statistics.data.dataset import dataset_of
 
 CASE = case_folder("58-stats-agreement-missing")

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orglab.results.statistics.data.arrays import Floats
+from orglab.results.statistics.data.cells import Floats
 from orglab.results.statistics.models.main_effects import (
     Design,
     contrast,
     difference,
     fitted,
+    front,
+    front_shares,
     interaction,
     level_mean,
     mean_estimate,
 )
-from orglab.results.statistics.models.pareto import front, front_shares
 
 GRID = np.array(list(product(range(3), range(2))), dtype=np.intp)
 UNITS = np.array([0.0, 5.0, -3.0, 1.0])

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orglab.results.statistics.tests.equivalence import equivalence, equivalence_of
-from orglab.results.statistics.tests.paired import paired_t
+from orglab.results.statistics.tests.paired import equivalence, equivalence_of, paired_t
 from orglab.results.statistics.tests.power import pairs_needed, power, simulated_power
 
 SLEEP_A = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
