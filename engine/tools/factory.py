@@ -28,6 +28,18 @@ _WHAT: Mapping[str, str] = {
 }
 
 
+_PLAIN: Mapping[object, tuple[str, type | tuple[type, ...]]] = {
+    bool: ("true or false", bool),
+    dict: ("a mapping", dict),
+    float: ("a number", (int, float)),
+    int: ("a whole number", int),
+    str: ("text", str),
+    type(None): ("null", type(None)),
+    Path: ("a path", str),
+}
+"""Plain annotations: how messages call them, and the types of JSON values that fit."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class _Setting:
     annotation: object
@@ -152,18 +164,13 @@ def _fits(value: JSON, annotation: object) -> bool:
 
 def _fits_one(value: JSON, annotation: object) -> bool:
     origin, inner = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
+    if origin is None:
+        return value is None
     if origin is typing.Literal:
         return any(value == one and type(value) is type(one) for one in inner)
-    if origin in (type(None), None):
-        return value is None
-    if origin is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if origin is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if origin in (str, bool, dict):
-        return isinstance(value, origin)
-    if origin is Path:
-        return isinstance(value, str)
+    if origin in _PLAIN:
+        kinds = _PLAIN[origin][1]
+        return isinstance(value, kinds) and (origin is bool or not isinstance(value, bool))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, Mapping) and all(
             _fits(one, inner[1]) for one in value.values() if inner
@@ -179,10 +186,8 @@ def _spoken(annotation: object) -> str:
     origin = typing.get_origin(annotation) or annotation
     if origin is typing.Literal:
         return "one of " + ", ".join(str(one) for one in typing.get_args(annotation))
-    words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-    words |= {type(None): "null", dict: "a mapping", Path: "a path"}
-    if origin in words:
-        return words[origin]
+    if origin in _PLAIN:
+        return _PLAIN[origin][0]
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "a mapping"
     return (

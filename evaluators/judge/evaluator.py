@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from statistics import fmean
@@ -80,7 +80,8 @@ class JudgePanel(Evaluator):
         panel = read_panel(self.file, context)
         output = standing_output(run, self.role)
         if isinstance(output, str):
-            return [_missing_score(name, output) for name in panel.criteria]
+            missing = Score(name="", value=None, scale="interval", reason=output)
+            return [replace(missing, name=name) for name in panel.criteria]
         asked = [
             _ask(panel, judge, repeat, run, output, context)
             for repeat in range(panel.repeats)
@@ -181,10 +182,6 @@ def _criterion_score(name: str, verdicts: Sequence[_Verdict]) -> Score:
         reason=reason,
         detail={"verdicts": rows},
     )
-
-
-def _missing_score(name: str, why: str) -> Score:
-    return Score(name=name, value=None, scale="interval", reason=why)
 
 
 def _missing_verdicts(name: str, number: int, verdicts: Sequence[_Verdict]) -> Score:

@@ -41,16 +41,14 @@ def _count_by(names: Iterable[str]) -> dict[str, int]:
 
 
 def _tokens(calls: Sequence[CallEntry]) -> Iterator[Score]:
-    read, written, cached = (
-        {call.position: call.tokens.get(kind, 0) for call in calls}
-        for kind in ("input", "output", "cached_input")
-    )
-    for name, counted in (("input", read), ("output", written), ("cached", cached)):
-        by_role: dict[str, int] = {}
+    totals: dict[str, int] = {}
+    for name, kind in (("input", "input"), ("output", "output"), ("cached", "cached_input")):
+        by_role = Counter[str]()
         for call in calls:
-            by_role[call.role] = by_role.get(call.role, 0) + counted[call.position]
-        yield _usage_score(f"tokens.{name}", sum(counted.values()), by_role=by_role)
-    yield _usage_score("tokens.total", sum(read.values()) + sum(written.values()))
+            by_role[call.role] += call.tokens.get(kind, 0)
+        totals[name] = by_role.total()
+        yield _usage_score(f"tokens.{name}", totals[name], by_role=dict(by_role))
+    yield _usage_score("tokens.total", totals["input"] + totals["output"])
 
 
 def _dollars(name: str, calls: Sequence[CallEntry]) -> Score:
@@ -102,11 +100,10 @@ def _repairs(calls: Sequence[CallEntry]) -> int:
 
 
 def _simulated(calls: Sequence[CallEntry]) -> Score:
-    if not calls:
-        return Score(name="simulated", value=None, scale="ratio", reason="no call was made")
     replies = [call for call in calls if call.error is None or call.served]
     if not replies:
-        return Score(name="simulated", value=None, scale="ratio", reason="no call was answered")
+        reason = "no call was answered" if calls else "no call was made"
+        return Score(name="simulated", value=None, scale="ratio", reason=reason)
     share = sum(call.simulated for call in replies) / len(replies)
     return _usage_score("simulated", share, "ratio")
 

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,7 +16,7 @@ import regex
 import yaml
 
 from orglab.evaluators.base import EvaluationError
-from orglab.evaluators.text.normalize import fold, fold_case
+from orglab.evaluators.text.normalize import WORD_BEGINS, WORD_ENDS, fold, fold_case
 
 __all__ = ["NOT_COUNTED", "Lexicon", "load_lexicon", "read_lexicon"]
 
@@ -25,10 +25,6 @@ NOT_COUNTED: Final = "none"
 
 _LARGEST = 1_000_000  # characters
 _MOST = 10_000
-_BEFORE, _AFTER = (
-    r"(?<![\p{L}\p{M}\p{N}])(?<![\p{L}\p{N}]')",
-    r"(?![\p{L}\p{M}\p{N}])(?!'[\p{L}\p{N}])",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +37,11 @@ class Lexicon:
 
     classes: Mapping[str, str]
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _pattern(self) -> regex.Pattern[str]:
         longest = sorted(self.classes, key=lambda term: (-len(term), term))
         each = "|".join(regex.escape(term, special_only=True) for term in longest)
-        object.__setattr__(self, "_pattern", regex.compile(f"{_BEFORE}(?:{each}){_AFTER}"))
+        return regex.compile(f"{WORD_BEGINS}(?:{each}){WORD_ENDS}")
 
     @property
     def counted(self) -> list[str]:
@@ -57,8 +54,7 @@ class Lexicon:
         At each place the longest term is taken, as whole words, and what it covers is not
         looked at again. Capitals do not matter.
         """
-        pattern: regex.Pattern[str] = self.__dict__["_pattern"]
-        for match in pattern.finditer(fold_case(fold(text))):
+        for match in self._pattern.finditer(fold_case(fold(text))):
             if self.classes[match.group()] != NOT_COUNTED:
                 yield match.group()
 

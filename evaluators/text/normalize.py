@@ -18,7 +18,17 @@ import unicodedata
 
 import regex
 
-__all__ = ["find_phrase", "fold", "fold_case", "fold_lines", "fold_pattern", "sentences", "words"]
+__all__ = [
+    "WORD_BEGINS",
+    "WORD_ENDS",
+    "find_phrase",
+    "fold",
+    "fold_case",
+    "fold_lines",
+    "fold_pattern",
+    "sentences",
+    "words",
+]
 
 _UNSEEN = dict.fromkeys((0x200B, 0xFEFF, 0x2060, 0x00AD))
 _QUOTES = {ord(mark): "'" for mark in "\u2018\u2019\u201a\u201b\u2039\u203a\u02bc"} | {
@@ -36,6 +46,9 @@ _WORD = regex.compile(
     """,
     regex.VERBOSE,
 )
+WORD_BEGINS = r"(?<![\p{L}\p{M}\p{N}])(?<![\p{L}\p{N}]')"
+WORD_ENDS = r"(?![\p{L}\p{M}\p{N}])(?!'[\p{L}\p{N}])"
+"""Patterns: no letter, mark or digit before or behind, nor an apostrophe between letters."""
 _SENTENCE_END = regex.compile(r"""(?<=[.!?…][\p{Pe}\p{Pf}"']*)\s+|(?<=[\u3002\uff01\uff1f])""")
 
 
@@ -105,10 +118,6 @@ def find_phrase(text: str, phrase: str, *, whole_words: bool) -> int:
         return 0
     if not whole_words:
         return text.count(phrase)
-    before = r"(?<![\p{L}\p{M}\p{N}])(?<![\p{L}\p{N}]')" if _WORD.match(phrase[0]) else ""
-    after = r"(?![\p{L}\p{M}\p{N}])(?!'[\p{L}\p{N}])" if _ends_in_word(phrase) else ""
+    before = WORD_BEGINS if _WORD.match(phrase[0]) else ""
+    after = WORD_ENDS if unicodedata.category(phrase[-1])[0] in "LMN" else ""
     return len(regex.findall(before + regex.escape(phrase, special_only=True) + after, text))
-
-
-def _ends_in_word(phrase: str) -> bool:
-    return unicodedata.category(phrase[-1])[0] in "LMN"

@@ -14,7 +14,7 @@ from typing import Final
 from orglab.providers.anthropic.messages import MessageBlock
 from orglab.providers.anthropic.request import PreparedRequest
 from orglab.providers.base import JSON, Completion, StopReason, TokenUsage, ToolCall
-from orglab.providers.hosted.account import MOST_TOKENS
+from orglab.providers.hosted.account import MOST_TOKENS, as_map
 from orglab.providers.structured_output.strict_json import spaced
 from orglab.providers.structured_output.tool_call_emulation import written_members
 
@@ -161,17 +161,17 @@ class StreamedReply:
 
     def take(self, event: JSON) -> None:
         """Add an event; kinds that came after this was written are passed over."""
-        event = _as_map(event)
+        event = as_map(event)
         match event.get("type"):
             case "message_start":
-                self.message(_as_map(event.get("message")))
+                self.message(as_map(event.get("message")))
             case "content_block_start":
-                self._begin(event.get("index"), _as_map(event.get("content_block")))
+                self._begin(event.get("index"), as_map(event.get("content_block")))
             case "content_block_delta":
-                self._grow(event.get("index"), _as_map(event.get("delta")))
+                self._grow(event.get("index"), as_map(event.get("delta")))
             case "message_delta":
-                self._stopped(_as_map(event.get("delta")))
-                self._count(_as_map(event.get("usage")))
+                self._stopped(as_map(event.get("delta")))
+                self._count(as_map(event.get("usage")))
             case "message_stop":
                 self.finished = True
 
@@ -179,10 +179,10 @@ class StreamedReply:
         """Add a message, as it begins in a stream, or whole from a server that does not stream."""
         self.model = str(message.get("model") or "")
         self._stopped(message)
-        self._count(_as_map(message.get("usage")))
+        self._count(as_map(message.get("usage")))
         content = message.get("content")
         for index, block in enumerate(content if isinstance(content, list) else ()):
-            self._begin(index, _as_map(block))
+            self._begin(index, as_map(block))
 
     @property
     def whole(self) -> bool:
@@ -243,12 +243,12 @@ class StreamedReply:
     def _stopped(self, message: Mapping[str, JSON]) -> None:
         if message.get("stop_reason") is not None:
             self.reason = str(message["stop_reason"])
-        if details := _as_map(message.get("stop_details")):
+        if details := as_map(message.get("stop_details")):
             said = (details.get(name) for name in ("category", "explanation"))
             self.refusal = ": ".join(str(each)[:200] for each in said if each)
 
     def _count(self, usage: Mapping[str, JSON]) -> None:
-        details = _as_map(usage.get("output_tokens_details"))
+        details = as_map(usage.get("output_tokens_details"))
         counts = {name: usage.get(name) for name in _COUNTS}
         counts["thinking_tokens"] = details.get("thinking_tokens")
         for name, tokens in counts.items():
@@ -256,10 +256,6 @@ class StreamedReply:
                 continue
             if 0 <= tokens <= MOST_TOKENS:
                 self.counts[name] = tokens
-
-
-def _as_map(value: JSON) -> Mapping[str, JSON]:
-    return value if isinstance(value, dict) else {}
 
 
 _PIECES: Final = {

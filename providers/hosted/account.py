@@ -23,6 +23,7 @@ __all__ = [
     "SHORTEST_SECRET",
     "VENDORS",
     "Account",
+    "as_map",
     "base_url_of",
     "host_of",
     "is_loopback",
@@ -116,6 +117,11 @@ def _key(variable: str, base_url: str) -> str:
 
 
 _NOT_A_KEY: Final = "a key has letters, digits and signs of ASCII, without spaces"
+
+
+def as_map(value: JSON) -> Mapping[str, JSON]:
+    """Return a part of a server's reply that should be an object; else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def base_url_of(written: JSON, own_url: str) -> str:

@@ -19,7 +19,7 @@ from orglab.providers.base import (
     ToolCall,
     Unavailable,
 )
-from orglab.providers.hosted.account import MOST_TOKENS, Account
+from orglab.providers.hosted.account import MOST_TOKENS, Account, as_map
 from orglab.providers.hosted.errors import ServerMessage, body_error
 
 __all__ = ["completion_of", "read_json", "refusal_of", "usage_of"]
@@ -76,7 +76,7 @@ def completion_of(data: Mapping[str, JSON], request: Request, account: Account) 
     reported = data.get("error") or choice.get("error")
     if reported or not choice:
         raise _reported_error(data, reported, account)
-    message = _as_map(choice.get("message"))
+    message = as_map(choice.get("message"))
     usage = usage_of(data.get("usage"))
     refusal = message.get("refusal")
     calls = tuple(_calls(message.get("tool_calls"), request))
@@ -112,7 +112,7 @@ def usage_of(data: JSON) -> TokenUsage:
     Some servers leave reasoning out of ``completion_tokens`` and count it in ``total_tokens``
     alone; what the total has beyond both parts is reasoning.
     """
-    counts = _as_map(data)
+    counts = as_map(data)
     if any(counts.get(name) and not _as_count(counts[name]) for name in _COUNTS):
         return TokenUsage()  # half a count would pass for a price
     read, written = (
@@ -120,8 +120,8 @@ def usage_of(data: JSON) -> TokenUsage:
         _as_count(counts.get("completion_tokens")),
     )
     beyond = max(_as_count(counts.get("total_tokens")) - read - written, 0)
-    details = _as_map(counts.get("completion_tokens_details"))
-    cached = _as_map(counts.get("prompt_tokens_details")).get("cached_tokens")
+    details = as_map(counts.get("completion_tokens_details"))
+    cached = as_map(counts.get("prompt_tokens_details")).get("cached_tokens")
     if cached is None:
         cached = counts.get("prompt_cache_hit_tokens")
     output = written + beyond
@@ -155,7 +155,7 @@ def _text_and_reasoning(message: Mapping[str, JSON]) -> tuple[str, str]:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     if not isinstance(content, list):
         return _as_text(content), _as_text(reasoning)
-    parts = [_as_map(part) for part in content]
+    parts = [as_map(part) for part in content]
     text = "".join(_as_text(part.get("text")) for part in parts if part.get("type") != "thinking")
     inner = [part.get("thinking") for part in parts if part.get("type") == "thinking"]
     return text, _as_text(reasoning) or "".join(_thought(each) for each in inner)
@@ -163,14 +163,14 @@ def _text_and_reasoning(message: Mapping[str, JSON]) -> tuple[str, str]:
 
 def _thought(part: JSON) -> str:
     if isinstance(part, list):
-        return "".join(_as_text(_as_map(each).get("text")) for each in part)
+        return "".join(_as_text(as_map(each).get("text")) for each in part)
     return _as_text(part)
 
 
 def _calls(given: JSON, request: Request) -> Iterator[ToolCall]:
     seen: set[str] = set()
     for number, call in enumerate(given if isinstance(given, list) else []):
-        function = _as_map(_as_map(call).get("function"))
+        function = as_map(as_map(call).get("function"))
         name = _as_text(function.get("name"))
         if not name:
             continue
@@ -195,10 +195,10 @@ def _fingerprint(data: Mapping[str, JSON]) -> str | None:
 
 
 def _logprobs(given: JSON) -> list[dict[str, JSON]] | None:
-    tokens = _as_map(given).get("content")
+    tokens = as_map(given).get("content")
     if not isinstance(tokens, list):
         return None
-    return [entry for token in tokens if (entry := _logprob(_as_map(token)))]
+    return [entry for token in tokens if (entry := _logprob(as_map(token)))]
 
 
 def _logprob(token: Mapping[str, JSON]) -> dict[str, JSON] | None:
@@ -208,7 +208,7 @@ def _logprob(token: Mapping[str, JSON]) -> dict[str, JSON] | None:
     entry: dict[str, JSON] = {"token": _as_text(token.get("token")), "logprob": float(value)}
     best = token.get("top_logprobs")
     if isinstance(best, list) and best:
-        entry["top"] = [each for one in best if (each := _logprob(_as_map(one)))]
+        entry["top"] = [each for one in best if (each := _logprob(as_map(one)))]
     return entry
 
 
@@ -223,11 +223,7 @@ def _notes(choice: Mapping[str, JSON], usage: TokenUsage, text: str) -> Iterator
 
 
 def _first(choices: JSON) -> Mapping[str, JSON]:
-    return _as_map(choices[0]) if isinstance(choices, list) and choices else {}
-
-
-def _as_map(value: JSON) -> Mapping[str, JSON]:
-    return value if isinstance(value, dict) else {}
+    return as_map(choices[0]) if isinstance(choices, list) and choices else {}
 
 
 def _as_text(value: JSON) -> str:

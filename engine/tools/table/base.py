@@ -7,6 +7,7 @@ import codecs
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -68,10 +69,14 @@ class TableTool(Tool):
             small = self.characters < 200
             bound = "small; at least 200" if small else f"large; at most {_MOST_CHARACTERS:,}"
             raise ValueError(f"`characters: {self.characters}` is too {bound}")
-        object.__setattr__(self, "_path", self.file.resolve())
-        object.__setattr__(self, "_form", self._declared())
+        _ = self._path, self._form  # wrong settings are refused before anything runs
 
-    def _declared(self) -> TableFormat:
+    @cached_property
+    def _path(self) -> Path:
+        return self.file.resolve()
+
+    @cached_property
+    def _form(self) -> TableFormat:
         types = get_args(CellType)
         for name, one in self.columns.items():
             if one not in types:
@@ -90,12 +95,10 @@ class TableTool(Tool):
         Raises:
             TableError: The file cannot be read rightly; the text is for the spec's author.
         """
-        path, form = (
-            cast("Path", self.__dict__["_path"]),
-            cast("TableFormat", self.__dict__["_form"]),
-        )
-        table = loaded(path, form)
-        return await asyncio.to_thread(load_table, path, form) if table is None else table
+        table = loaded(self._path, self._form)
+        if table is None:
+            table = await asyncio.to_thread(load_table, self._path, self._form)
+        return table
 
     async def call(self, arguments: Mapping[str, JSON]) -> JSON:
         """Return the tool's result: strict JSON of at most ``characters`` characters.

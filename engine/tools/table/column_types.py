@@ -190,19 +190,15 @@ def read_value(cell: object) -> ParsedCell | None:
         fits = abs(cell) <= _LARGEST
         return ParsedCell("integer" if fits else "code", cell if fits else None, str(cell))
     if isinstance(cell, float | Decimal):
-        return _read_fraction(float(cell), str(cell))
+        value = float(cell)
+        kind: _Kind = "number" if math.isfinite(value) else "infinite"
+        return None if math.isnan(value) else ParsedCell(kind, value, str(cell))
     if isinstance(cell, datetime):
         return ParsedCell(*_timestamp_kind(cell), cell.isoformat())
     if isinstance(cell, date):
         return ParsedCell("date", cell, cell.isoformat())
     text = str(cell)
     return ParsedCell(*(_moment(text) or ("text", text)), text)
-
-
-def _read_fraction(value: float, text: str) -> ParsedCell | None:
-    if math.isnan(value):
-        return None
-    return ParsedCell("number" if math.isfinite(value) else "infinite", value, text)
 
 
 def make_column(
