@@ -323,7 +323,7 @@ class Reviewer:
             used=counters.used,
             cap=link.cap,
         )
-        self.state.record(verdict, spoken=said.spoken)
+        self.state.record(verdict, spoken=said.spoken, targets=said.targets if obliges else ())
         if said.action == "comment":
             self.state.blackboard.say("comment", verdict, output.copy)
         if objects and not obliges and not forced:
@@ -345,6 +345,7 @@ class Reviewer:
         draft = ""
         if last is not None and verdict.action == "reject":
             state.withdraw(last)
+            self.routing.withdraw(last)
         elif last is not None:
             draft = state.blackboard.outputs[last].text
             state.mark(last, "sent back")

@@ -170,6 +170,13 @@ class Routing:
         """Put what lies outside the run into the inbox of a copy that begins it."""
         self._states[copy].inbox = tuple(inbox)
 
+    def withdraw(self, output: str) -> None:
+        """Take a rejected output out of every inbox that holds it."""
+        for state in self._states.values():
+            state.inbox = tuple(item for item in state.inbox if item.output != output)
+            state.arrived = [item for item in state.arrived if item.output != output]
+            state.closing = [item for item in state.closing if item.output != output]
+
     def is_below(self, copy: str, others: Iterable[str]) -> bool:
         """Return whether ``copy`` lies downstream of any of ``others``."""
         below = self.plan.below
@@ -208,9 +215,11 @@ class Routing:
     def _deliver(self, delivery: Delivery, used_now: set[str], events: list[EventDraft]) -> None:
         source = self._by_name[delivery.copy]
         blocked: list[ForwardLink] = []
-        taken = 0
+        taken, others = 0, None  # `otherwise` links come last: what was taken before them
         for link in self.plan.leaving[source.role.name]:
-            if not _holds(link, delivery.value, taken):
+            if others is None and link.when == "otherwise":
+                others = taken
+            if not _holds(link, delivery.value, others or 0):
                 self._not_taken(link, source, "when", events)
             elif link.each is not None:
                 taken += self._hand_out(link, link.each, delivery, events)
@@ -313,7 +322,7 @@ class Routing:
         lapsed = self._lapse(below, sent_back)
         self._renew(below, frozenset(lasting))
         for name in lasting:
-            self._schedule(name)
+            self._schedule(name, events, sent_back=name in sent_back)
         if below:
             anew = [name for name in self._by_name if name in below]
             body = {"because": lasting, "roles": anew, "lapsed": lapsed}
@@ -342,11 +351,19 @@ class Routing:
                 if sender in below or sender in again:
                     slot.held, slot.message, slot.affected = WAIT, False, True
 
-    def _schedule(self, name: str) -> None:
+    def _schedule(self, name: str, events: list[EventDraft], *, sent_back: bool) -> None:
+        """Make a turn pending: a role sent back reads its last inbox again, then what came."""
         state = self._states[name]
-        state.status = "pending"
         if state.closing:
-            state.inbox = _one_a_sender(state.arrived + state.closing)
+            last = state.inbox if sent_back else ()
+            state.inbox = _one_a_sender((*last, *state.arrived, *state.closing))
+        if state.status == "waiting":
+            read = {(item.output, item.part) for item in state.inbox}
+            for (link, _), slot in state.slots.items():
+                if slot.message and (slot.held, slot.part) not in read:
+                    late = {"link": link, "output": slot.held, "copy": name}
+                    events.append(EventDraft("late", late))
+        state.status = "pending"
 
     # --- joins and skips --------------------------------------------------------------------
 
@@ -402,11 +419,12 @@ def _one_a_sender(items: Iterable[InboxItem]) -> tuple[InboxItem, ...]:
     return tuple(seen.values())
 
 
-def _holds(link: ForwardLink, value: JSON, taken: int) -> bool:
+def _holds(link: ForwardLink, value: JSON, others_taken: int) -> bool:
+    """Whether a link is taken; every ``otherwise`` link is, where no other link is."""
     if link.when is None:
         return True
     if link.when == "otherwise":
-        return not taken
+        return not others_taken
     return _matches(link.when, value)
 
 

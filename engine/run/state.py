@@ -148,21 +148,24 @@ class RunState:
 
     # --- verdicts ---------------------------------------------------------------------------
 
-    def record(self, verdict: Verdict, *, spoken: bool) -> None:
-        """Record a verdict, and add its stake to the points of the copy that answers for it.
+    def record(self, verdict: Verdict, *, spoken: bool, targets: Sequence[str] = ()) -> None:
+        """Record a verdict, and what it does to the points of those who must answer for it.
 
         Args:
             verdict: The verdict.
             spoken: The superior gave it in a turn of its own, and remembers it.
+            targets: The replicas that it obliges; the event names them where there are several.
         """
         self.verdicts.append(verdict)
         if spoken:
             self.links[verdict.link].verdicts.append(past_verdict(verdict))
-        self.emit("verdict", **asdict(verdict))
+        several = {"targets": list(targets)} if len(targets) > 1 else {}
+        self.emit("verdict", **asdict(verdict), **several)
         stake = self._stakes.get(verdict.link)
         if stake is not None and verdict.action != "comment":
-            answerable = verdict.target if verdict.target in self._points else verdict.copy
-            self._points[answerable] += getattr(stake, verdict.action)
+            staked = [name for name in targets if name in self._points]
+            for name in staked or [verdict.copy]:
+                self._points[name] += getattr(stake, verdict.action)
         if verdict.forced:
             self.mark(verdict.output, forced=True)
 

@@ -32,6 +32,7 @@ REVIEW = ALWAYS | {
     "cap",
     "draft",
     "findings",
+    "on_cap",
     "reviewed",
     "targets",
     "uses_left",

@@ -16,6 +16,7 @@ from jinja2 import TemplateError
 from orglab.engine.graph.templates.templates import compiled, references
 from orglab.engine.run.calls.toolbox import rendered_settings
 from orglab.engine.run.errors import TurnFailed
+from orglab.engine.run.prompts.template_context import UNDER_REVIEW
 from orglab.engine.spec.model import Role, Topology
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
@@ -120,6 +121,8 @@ class Prompter:
         text = phase_prompt if phase_prompt is not None else self._text("review")
         parts = [await self._render(text, variables, gate)]
         used = references(text).variables
+        if not used & {"draft", "sight", "blackboard"}:
+            parts.append(variables[UNDER_REVIEW])
         if variables["verdicts"] and "verdicts" not in used:
             parts.append(self.engine("verdicts", variables))
         if variables["findings"] and "findings" not in used:

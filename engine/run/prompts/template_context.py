@@ -13,10 +13,21 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.records import Output, Verdict
 
-__all__ = ["PastVerdict", "ReviewSight", "past_verdict", "review_variables", "turn_variables"]
+__all__ = [
+    "UNDER_REVIEW",
+    "PastVerdict",
+    "ReviewSight",
+    "past_verdict",
+    "review_variables",
+    "turn_variables",
+]
 
 NO_DIRECTIVE = ""
 """What ``directive`` is on a turn that nobody directed: it prints as nothing and is false."""
+
+
+UNDER_REVIEW = "output under review"
+"""Name of the section that shows a superior what it reviews; no author can write it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,6 +156,7 @@ def review_variables(
         "actions": list(sight.actions),
         "uses_left": sight.uses_left,
         "cap": sight.link.cap,
+        "on_cap": sight.link.on_cap,
         "verdicts": list(sight.verdicts),
         "targets": list(sight.targets),
     }
@@ -153,7 +165,8 @@ def review_variables(
         names["blackboard"] = board.visible()
         others = BoardEntries([entry for entry in names["blackboard"] if entry is not draft])
         sections.append(_section("Blackboard", others))
-    sections.append(_section(f"Output of {sight.output.copy} under review", draft))
+    names[UNDER_REVIEW] = _section(f"Output of {sight.output.copy} under review", draft)
+    sections.append(names[UNDER_REVIEW])
     names["sight"] = "\n\n".join(section for section in sections if section)
     return names
 
