@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import Problem
+from orglab.engine.spec.model import ForwardLink
 
 __all__ = ["remarks"]
 
@@ -21,6 +22,20 @@ def remarks(team: Team) -> Iterator[Problem]:
             hint="add `links`, if they are to be a team",
             at_key=True,
         )
+    yield from _unread_links(team)
+
+
+def _unread_links(team: Team) -> Iterator[Problem]:
+    """Yield forward links to roles that ``start`` begins at once: what they bring is late."""
+    topology = team.topology
+    for number, link in enumerate(topology.links):
+        plain = isinstance(link, ForwardLink) and link.id not in team.closing
+        if plain and topology.start and link.target in topology.start:
+            yield Problem(
+                path=("links", number),
+                wrong=f"`{link.target}` begins the run, so what `{link.source}` sends it is too late",
+                hint=f"take `{link.target}` out of `start`, or remove the link",
+            )
 
 
 def _sees_others(sees: tuple[str, ...]) -> bool:

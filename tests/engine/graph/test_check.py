@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from case_files import case_folder
 
 from orglab.engine.graph.check import Checked, check_file
 
@@ -170,3 +171,13 @@ def test_case_77_several_roles_without_links_are_a_warning(tmp_path: Path) -> No
     )
     assert checked(tmp_path, ALONE.replace("SEES", "sees: [blackboard]")).warnings == ()
     assert checked(tmp_path, "roles: {writer: {}}\noutput: writer\n").warnings == ()
+
+
+def test_case_127_a_link_into_the_start_is_a_warning() -> None:
+    """B begins at once, so nothing that comes from a can be read in its first turn."""
+    found = check_file(case_folder("127-engine-startfwd") / "spec.yaml")
+    assert found.issues == ()
+    (warning,) = found.warnings
+    assert "`b` begins the run, so what `a` sends it is too late; take `b` out of `start`" in str(
+        warning
+    )
