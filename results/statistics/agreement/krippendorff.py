@@ -160,22 +160,26 @@ def _alpha(found: _Ratings, weights: Floats, metric: Metric) -> float | None:
     total = float(counts.sum())
     if total < 2 or int((counts > 0).sum()) < 2:
         return None
-    distances = _distances(found.distinct, counts, metric)
-    within = ((found.counts @ distances) * found.counts).sum(axis=1) / (found.sizes - 1)
-    return 1 - (total - 1) * float(weights @ within) / float(counts @ distances @ counts)
+    within, expected = _disagreements(found, counts, metric)
+    return 1 - (total - 1) * float(weights @ within / expected)
 
 
-def _distances(distinct: Floats, counts: Floats, metric: Metric) -> Floats:
-    """Return the distance of each two distinct values."""
+def _disagreements(found: _Ratings, counts: Floats, metric: Metric) -> tuple[Floats, float]:
+    """Sum distances over ordered pairs: within each item by 1 / (ratings - 1), and over all."""
+    own, sizes, at = found.counts, found.counts.sum(axis=1), found.distinct
     if metric == "nominal":
-        return 1 - np.eye(len(distinct))
-    # The ordinal distance is the difference of the mid-ranks of the two values.
-    at = np.cumsum(counts) - counts / 2 if metric == "ordinal" else distinct
-    apart = at[:, None] - at[None, :]
-    if metric == "ratio":
+        within, expected = sizes**2 - (own**2).sum(axis=1), counts.sum() ** 2 - (counts**2).sum()
+    elif metric == "ratio":
         sums = at[:, None] + at[None, :]
-        apart = apart / np.where(sums == 0, 1.0, sums)
-    return np.asarray(apart**2)
+        apart = ((at[:, None] - at[None, :]) / np.where(sums == 0, 1.0, sums)) ** 2
+        within, expected = ((own @ apart) * own).sum(axis=1), counts @ apart @ counts
+    else:
+        # The ordinal distance is the difference of the mid-ranks of the two values.
+        at = np.cumsum(counts) - counts / 2 if metric == "ordinal" else at
+        at = at - (at @ counts) / counts.sum()  # centred: no cancellation in the sums
+        within = 2 * (sizes * (own @ at**2) - (own @ at) ** 2)
+        expected = 2 * counts.sum() * (counts @ at**2) - 2 * (counts @ at) ** 2
+    return np.asarray(within / (sizes - 1)), float(expected)
 
 
 def _raw_agreement(found: _Ratings) -> float | None:
