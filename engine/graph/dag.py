@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heapify, heappop, heappush
-from itertools import compress
+from itertools import chain, compress
 
 import networkx as nx
 
@@ -73,35 +72,15 @@ class Shape:
     @cached_property
     def reached(self) -> frozenset[str]:
         """Roles that can come to a turn of their own: from the start through forward links."""
-        leaving = _leaving(self.topology.roles, self.forward)
-        seen = set(self.start)
-        waiting = list(self.start)
-        while waiting:
-            fresh = [name for name in leaving[waiting.pop()] if name not in seen]
-            seen.update(fresh)
-            waiting.extend(fresh)
-        return frozenset(seen)
+        graph = _graph(self.topology.roles, self.forward)
+        return frozenset(chain.from_iterable(nx.bfs_layers(graph, self.start)))
 
     @cached_property
     def order(self) -> tuple[str, ...]:
         """A topological order of the DAG, ties by declared order; needs ``cycles`` empty."""
-        names = list(self.topology.roles)
-        rank = {name: place for place, name in enumerate(names)}
-        leaving = _leaving(names, self.dag_links)
-        missing = dict.fromkeys(names, 0)
-        for link in self.dag_links:
-            missing[link.target] += 1
-        ready = [rank[name] for name in names if not missing[name]]
-        heapify(ready)
-        order: list[str] = []
-        while ready:
-            name = names[heappop(ready)]
-            order.append(name)
-            for target in leaving[name]:
-                missing[target] -= 1
-                if not missing[target]:
-                    heappush(ready, rank[target])
-        return tuple(order)
+        rank = {name: place for place, name in enumerate(self.topology.roles)}
+        graph = _graph(rank, self.dag_links)
+        return tuple(nx.lexicographical_topological_sort(graph, key=rank.__getitem__))
 
     @cached_property
     def downstream(self) -> dict[str, frozenset[str]]:
@@ -187,18 +166,15 @@ def _way_back(graph: nx.DiGraph[str], first: str, group: set[str]) -> tuple[str,
 
 def _groups(roles: Iterable[str], links: Iterable[ForwardLink]) -> dict[str, int]:
     """For each role the number of its strongly connected group."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(roles)
-    graph.add_edges_from((link.source, link.target) for link in links)
-    found = nx.strongly_connected_components(graph)
+    found = nx.strongly_connected_components(_graph(roles, links))
     return {name: number for number, group in enumerate(found) for name in group}
 
 
-def _leaving(roles: Iterable[str], links: Iterable[ForwardLink]) -> Mapping[str, list[str]]:
-    leaving: dict[str, list[str]] = {name: [] for name in roles}
-    for link in links:
-        leaving[link.source].append(link.target)
-    return leaving
+def _graph(roles: Iterable[str], links: Iterable[ForwardLink]) -> nx.DiGraph[str]:
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(roles)
+    graph.add_edges_from((link.source, link.target) for link in links)
+    return graph
 
 
 def _closure(order: tuple[str, ...], arcs: list[tuple[str, str]]) -> dict[str, frozenset[str]]:

@@ -7,13 +7,13 @@ dataclasses' annotations. Only fields whose name differs from their key are name
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from orglab.engine.spec.canonical_form import topology_hash
-from orglab.engine.spec.compose.subteams_merge import with_team
 from orglab.engine.spec.model import (
     AuthorityLink,
     EvaluatorUse,
@@ -30,7 +30,7 @@ from orglab.engine.spec.model import (
 )
 from orglab.providers.base import JSON
 
-__all__ = ["FIELD_NAMES", "build", "model_of"]
+__all__ = ["FIELD_NAMES", "build", "model_of", "with_team"]
 
 FIELD_NAMES = {
     ForwardLink: {"from": "source", "to": "target"},
@@ -183,3 +183,51 @@ def _trigger(trigger: JSON) -> dict[str, JSON]:
         return {"kind": "coin", "probability": trigger["probability"]}
     checks = [_evaluator(item) for item in trigger["checks"]]
     return {"kind": "checks", **_without_remarks(trigger), "checks": checks}
+
+
+# -- a sub-team in the topology around it
+
+
+def with_team(outer: Topology, role: str, inner: Topology) -> Topology:
+    """Return ``outer`` with ``inner`` as the team of ``role``.
+
+    A model of the team is the outer one with the same entry where there is one, else it stands
+    among the outer models as ``ROLE/ALIAS``: so each model is known once in a study.
+    """
+    models = dict(outer.models)
+    names: dict[str, str] = {}
+    for alias, model in inner.models.items():
+        names[alias] = _alias_of_equal(model, models) or f"{role}/{alias}"
+        models.setdefault(names[alias], replace(model, alias=names[alias]))
+    team = _with_aliases(inner, names)
+    roles = {**outer.roles, role: replace(outer.roles[role], team=team)}
+    return replace(outer, roles=roles, models=models)
+
+
+def _alias_of_equal(model: Model, known: Mapping[str, Model]) -> str | None:
+    """Return the alias of a known model with the same entry; its own comes first."""
+    first = known.get(model.alias)
+    for other in (first, *known.values()):
+        if other is not None and replace(model, alias=other.alias) == other:
+            return other.alias
+    return None
+
+
+def _with_aliases(topology: Topology, names: Mapping[str, str]) -> Topology:
+    """Return a team whose models go by other aliases, in its own sub-teams too."""
+    models = {
+        names[alias]: replace(model, alias=names[alias]) for alias, model in topology.models.items()
+    }
+    pools = {
+        name: replace(pool, members=tuple(names[alias] for alias in pool.members))
+        for name, pool in topology.pools.items()
+    }
+    roles = {
+        name: replace(
+            role,
+            model=None if role.model is None else names[role.model],
+            team=None if role.team is None else _with_aliases(role.team, names),
+        )
+        for name, role in topology.roles.items()
+    }
+    return replace(topology, models=models, pools=pools, roles=roles)

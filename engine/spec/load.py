@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,7 @@ from typing import Final
 from orglab.engine.spec.build import build
 from orglab.engine.spec.canonical_form import normal_form, used_models, weights_key
 from orglab.engine.spec.compose.extends import Located
-from orglab.engine.spec.compose.overrides import apply_overrides
-from orglab.engine.spec.compose.patch import patched
+from orglab.engine.spec.compose.overrides import apply_overrides, patched
 from orglab.engine.spec.compose.sources import Sources
 from orglab.engine.spec.compose.subteams import (
     TEAM,
@@ -40,10 +38,10 @@ from orglab.engine.spec.plugin_settings import (
     spread,
     weights_file,
 )
-from orglab.engine.spec.validate.json_schema import schema_problems
+from orglab.engine.spec.validate.json_schema import written_schema_problems
 from orglab.engine.spec.validate.partial_document import sound_parts
 from orglab.engine.spec.validate.path_confinement import FileRefused, content_hash, read_limited
-from orglab.engine.spec.validate.references import maps, name_problems
+from orglab.engine.spec.validate.references import name_problems
 from orglab.engine.spec.validate.schema import KINDS
 from orglab.engine.spec.validate.schema_errors import shape_problems
 from orglab.engine.spec.yaml.source_map import Mark, Marks, Place
@@ -303,7 +301,7 @@ class _Loading:
         self.problems += name_problems(
             found, models_known=self.sources.models_known, catalogue=self.catalogue
         )
-        self.problems += _schemas(found)
+        self.problems += written_schema_problems(found)
         self.plugins = PluginCheck(
             marks=marks,
             sources=self.sources,
@@ -448,45 +446,3 @@ def _is_catalogue(data: Mapping[str, JSON]) -> bool:
     if not isinstance(models, dict) or not models or "kind" in data:
         return False
     return all(isinstance(part, dict) and "provider" in part for part in models.values())
-
-
-def _schemas(data: Mapping[str, JSON]) -> list[Problem]:
-    """Return errors of the JSON Schemas that the author wrote; equal ones are checked once."""
-    found: list[Problem] = []
-    known: dict[str, list[Problem]] = {}
-    for name, role in maps(data.get("roles")):
-        output = role.get("output")
-        if isinstance(output, dict):
-            text = json.dumps(output)
-            if text not in known:
-                known[text] = _output(output)
-            found += _under(("roles", name, "output"), known[text])
-    for name, schema in maps(data.get("inputs")):
-        found += _input(schema, ("inputs", name))
-    return found
-
-
-def _input(schema: Mapping[str, JSON], path: SpecPath) -> list[Problem]:
-    optional = frozenset({"optional"})
-    if schema.get("type") != "file":
-        return schema_problems(schema, path, also=optional)
-    wrong, hint = "file is no type of JSON Schema", "write `type: string` and `format: file`"
-    rest = {**schema, "type": "string"}
-    return [
-        Problem(path=(*path, "type"), wrong=wrong, hint=hint),
-        *schema_problems(rest, path, also=optional),
-    ]
-
-
-def _under(path: SpecPath, problems: list[Problem]) -> list[Problem]:
-    return [replace(problem, path=(*path, *problem.path)) for problem in problems]
-
-
-def _output(schema: Mapping[str, JSON]) -> list[Problem]:
-    found = schema_problems(schema, ())
-    kind = schema.get("type", "object")
-    if not found and kind != "object":
-        wrong = f"a structured output is an object, got {got(kind)}"
-        hint = "write `type: object` with `properties`"
-        found.append(Problem(path=("type",), wrong=wrong, hint=hint))
-    return found

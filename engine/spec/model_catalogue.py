@@ -7,10 +7,10 @@ catalogue, and an entry called ``default`` serves each alias that the catalogue 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from orglab.engine.spec.compose.extends import Located
-from orglab.engine.spec.compose.patch import patched
+from orglab.engine.spec.compose.overrides import patched
 from orglab.engine.spec.errors import SpecPath
 from orglab.engine.spec.validate.references import maps
 from orglab.engine.spec.yaml.source_map import Place
@@ -33,14 +33,14 @@ def swapped(document: Located, catalogue: Located) -> Located:
     served = {alias: _serving(alias, catalogue.data) for alias in wanted if alias not in played}
     there = {alias: entry for alias, entry in served.items() if entry is not None}
     models = {alias: catalogue.data[entry] for alias, entry in there.items()}
-    written = (document.place.children or {}).get("models") or Place(document.place.mark)
+    written = document.place.child("models")
     models |= {alias: declared[alias] for alias in own if alias in played}
     below = {alias: (written.children or {}).get(alias, written) for alias in played}
-    named = {alias: (written.keys or {}).get(alias, written.mark) for alias in played}
+    named = {alias: written.key_mark(alias) for alias in played}
     place = Place(
         catalogue.place.mark,
-        {**_keys(there, catalogue), **named},
-        {**_children(there, catalogue), **below},
+        {alias: catalogue.place.key_mark(entry) for alias, entry in there.items()} | named,
+        {alias: catalogue.place.child(entry) for alias, entry in there.items()} | below,
     )
     children = {**(document.place.children or {}), "models": place}
     keys = {"models": catalogue.place.mark, **(document.place.keys or {})}
@@ -56,18 +56,6 @@ def _serving(alias: str, catalogue: Mapping[str, JSON]) -> str | None:
     if alias in catalogue:
         return alias
     return DEFAULT_ALIAS if DEFAULT_ALIAS in catalogue else None
-
-
-def _keys(there: Mapping[str, str], catalogue: Located) -> dict[str, Any]:
-    keys = catalogue.place.keys or {}
-    return {alias: keys.get(entry, catalogue.place.mark) for alias, entry in there.items()}
-
-
-def _children(there: Mapping[str, str], catalogue: Located) -> dict[str | int, Place]:
-    children = catalogue.place.children or {}
-    return {
-        alias: children.get(entry, Place(catalogue.place.mark)) for alias, entry in there.items()
-    }
 
 
 def _settled(

@@ -13,11 +13,10 @@ from itertools import pairwise
 from math import dist
 from typing import NamedTuple, TypeAlias
 
-from orglab.engine.graph.draw.arcs import Arc, arcs_of, beside
 from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge
 from orglab.engine.graph.draw.layered_layout import Box, Layout
 
-__all__ = ["Point", "Route", "Routes", "routes_of"]
+__all__ = ["Arc", "Point", "Route", "Routes", "arcs_of", "beside", "routes_of"]
 
 Point: TypeAlias = tuple[float, float]
 
@@ -26,6 +25,17 @@ FIRST_LANE = 26.0
 CORNER = 10.0
 PORT = 16.0
 REVIEWER_ROOM = 64.0
+STEP = 32.0
+"""How far the innermost bow leaves its column, and each further one beyond it, in pixels: the room
+of a short label."""
+
+
+class Arc(NamedTuple):
+    """A bow: from where to where, and the x that it reaches."""
+
+    start: tuple[float, float]
+    end: tuple[float, float]
+    reach: float
 
 
 class Route(NamedTuple):
@@ -102,6 +112,72 @@ def _bow(arc: Arc) -> Route:
     pen.move(arc.start)
     pen.bent([(arc.reach, arc.start[1]), (arc.reach, arc.end[1]), arc.end])
     return pen.route()
+
+
+# --- closing links within a column ---------------------------------------------------------------
+
+
+def beside(diagram: Diagram, layout: Layout) -> list[int]:
+    """Indexes of the closing links that stay within a column and lead to another role."""
+    column = layout.column
+    return [
+        index
+        for index, edge in enumerate(diagram.edges)
+        if edge.kind == "closing"
+        and edge.source != edge.target
+        and column[edge.source] == column[edge.target] >= 0
+    ]
+
+
+def arcs_of(diagram: Diagram, layout: Layout, indexes: Iterable[int]) -> dict[int, Arc]:
+    """Return a bow for each of these links, by its index; none crosses another at its ends."""
+    edges = {index: diagram.edges[index] for index in indexes}
+    heights = _meeting_heights(edges, layout)
+    found: dict[int, Arc] = {}
+    taken: dict[int, list[list[tuple[float, float]]]] = {}
+    for index in sorted(edges, key=lambda i: (_height_span(heights, edges[i], i), i)):
+        edge, column = edges[index], layout.column[edges[index].source]
+        ends = heights[index, edge.source], heights[index, edge.target]
+        lane = _free_lane(taken.setdefault(column, []), min(ends), max(ends))
+        start, end = layout.boxes[edge.source], layout.boxes[edge.target]
+        reach = min(start.x, end.x, layout.columns[column][0]) - STEP * (lane + 1)
+        found[index] = Arc((start.x, ends[0]), (end.x, ends[1]), reach)
+    return found
+
+
+def _height_span(heights: dict[tuple[int, str], float], edge: DiagramEdge, index: int) -> float:
+    return abs(heights[index, edge.source] - heights[index, edge.target])
+
+
+def _meeting_heights(edges: dict[int, DiagramEdge], layout: Layout) -> dict[tuple[int, str], float]:
+    """Return the height at which each end of each bow meets its role."""
+    at: dict[str, list[tuple[int, str]]] = {}
+    for index, edge in edges.items():
+        at.setdefault(edge.source, []).append((index, edge.target))
+        at.setdefault(edge.target, []).append((index, edge.source))
+    found: dict[tuple[int, str], float] = {}
+    for name, ends in at.items():
+        box = layout.boxes[name]
+        ends.sort(key=_from_top(box.middle[1], layout))
+        step = min(12.0, (box.height - 12) / max(len(ends) - 1, 1))
+        for place, (index, _) in enumerate(ends):
+            found[index, name] = box.middle[1] + step * (place - (len(ends) - 1) / 2)
+    return found
+
+
+def _from_top(y: float, layout: Layout) -> Callable[[tuple[int, str]], tuple[bool, float, int]]:
+    """Return the order of ends from top to bottom.
+
+    Those to roles above come first, the nearest at the top; then those to roles below, the
+    farthest first. Two links between the same roles lie within each other.
+    """
+
+    def key(end: tuple[int, str]) -> tuple[bool, float, int]:
+        other = layout.boxes[end[1]].middle[1]
+        below = other > y
+        return below, y - other, end[0] if below else -end[0]
+
+    return key
 
 
 # --- forward links ------------------------------------------------------------------------------
@@ -191,13 +267,7 @@ class _Side:
         found = []
         for index in sorted(indices, key=lambda i: (self._span(i)[1] - self._span(i)[0], i)):
             left, right = self._span(index)
-            lane = 0
-            while lane < len(taken) and any(a < right and left < b for a, b in taken[lane]):
-                lane += 1
-            if lane == len(taken):
-                taken.append([])
-            taken[lane].append((left, right))
-            found.append((index, lane))
+            found.append((index, _free_lane(taken, left, right)))
         self.deepest = len(taken)
         return found
 
@@ -273,6 +343,16 @@ class _Side:
             for place, (_, index, end) in enumerate(ends):
                 found[index, end] = step * (place - (len(ends) - 1) / 2)
         return found
+
+
+def _free_lane(lanes: list[list[tuple[float, float]]], low: float, high: float) -> int:
+    """Take room in the innermost lane in which nothing is met, and return its number."""
+    for number, taken in enumerate(lanes):
+        if not any(start < high and low < end for start, end in taken):
+            taken.append((low, high))
+            return number
+    lanes.append([(low, high)])
+    return len(lanes) - 1
 
 
 def _ends(edge: DiagramEdge) -> tuple[tuple[str, str], tuple[str, str]]:

@@ -7,10 +7,12 @@ mean place of its neighbours; then rows move as near to their neighbours as orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from unicodedata import east_asian_width
+
+import networkx as nx
 
 from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge, DiagramNode
 
@@ -125,29 +127,16 @@ def layout_of(diagram: Diagram) -> Layout:
 def _ranks(diagram: Diagram) -> dict[str, int]:
     """Return the column of each role but reviewers: its longest way from a start."""
     rank = {node.name: 0 for node in diagram.nodes if not node.reviewer}
-    arcs = list(dict.fromkeys(_arcs(diagram)))
-    after: dict[str, list[str]] = {name: [] for name in rank}
-    missing = dict.fromkeys(rank, 0)
-    for source, target in arcs:
-        after[source].append(target)
-        missing[target] += 1
-    entered = {target for _, target in arcs}
-    ready = [name for name in rank if not missing[name]]
-    while ready:
-        name = ready.pop()
-        for target in after[name]:
-            rank[target] = max(rank[target], rank[name] + 1)
-            missing[target] -= 1
-            if not missing[target]:
-                ready.append(target)
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(rank)
+    graph.add_edges_from((e.source, e.target) for e in diagram.edges if e.kind == "forward")
+    for number, names in enumerate(nx.topological_generations(graph)):
+        rank.update(dict.fromkeys(names, number))
     for name in rank:
-        if name not in entered and after[name]:  # a late start stands beside what it feeds
-            rank[name] = min(rank[target] for target in after[name]) - 1
+        if graph.out_degree(name) and not graph.in_degree(name):
+            # a late start stands beside what it feeds
+            rank[name] = min(rank[target] for target in graph.successors(name)) - 1
     return rank
-
-
-def _arcs(diagram: Diagram) -> Iterable[tuple[str, str]]:
-    return ((edge.source, edge.target) for edge in diagram.edges if edge.kind == "forward")
 
 
 def _cells(

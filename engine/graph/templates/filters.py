@@ -37,48 +37,13 @@ Value: TypeAlias = Any
 """Whatever a template holds."""
 
 MAX_COUNT = 100_000
-NAMES = [
-    "abs",
-    "batch",
-    "capitalize",
-    "center",
-    "count",
-    "d",
-    "default",
-    "dictsort",
-    "filesizeformat",
-    "first",
-    "float",
-    "format",
-    "groupby",
-    "indent",
-    "int",
-    "items",
-    "last",
-    "length",
-    "list",
-    "lower",
-    "map",
-    "max",
-    "min",
-    "reject",
-    "rejectattr",
-    "replace",
-    "reverse",
-    "round",
-    "select",
-    "selectattr",
-    "slice",
-    "sort",
-    "sum",
-    "title",
-    "trim",
-    "truncate",
-    "unique",
-    "upper",
-    "urlencode",
-    "wordcount",
-]
+NAMES = (
+    "abs", "batch", "capitalize", "center", "count", "d", "default", "dictsort",
+    "filesizeformat", "first", "float", "format", "groupby", "indent", "int", "items", "last",
+    "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace",
+    "reverse", "round", "select", "selectattr", "slice", "sort", "sum", "title", "trim",
+    "truncate", "unique", "upper", "urlencode", "wordcount",
+)  # fmt: skip
 
 
 def bounded_filters(*, asynchronous: bool) -> dict[str, Callable[..., Value]]:

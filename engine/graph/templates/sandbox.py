@@ -42,43 +42,13 @@ Value: TypeAlias = Any
 
 ROUNDS = "rounds of a loop"
 """The filter put around what a loop runs over; no author can write this name."""
-TEXT_METHODS = frozenset(
-    [
-        "capitalize",
-        "casefold",
-        "count",
-        "endswith",
-        "find",
-        "index",
-        "isalnum",
-        "isalpha",
-        "isdecimal",
-        "isdigit",
-        "islower",
-        "isnumeric",
-        "isspace",
-        "istitle",
-        "isupper",
-        "lower",
-        "lstrip",
-        "partition",
-        "removeprefix",
-        "removesuffix",
-        "replace",
-        "rfind",
-        "rindex",
-        "rpartition",
-        "rsplit",
-        "rstrip",
-        "split",
-        "splitlines",
-        "startswith",
-        "strip",
-        "swapcase",
-        "title",
-        "upper",
-    ]
-)
+TEXT_METHODS = frozenset((
+    "capitalize", "casefold", "count", "endswith", "find", "index", "isalnum", "isalpha",
+    "isdecimal", "isdigit", "islower", "isnumeric", "isspace", "istitle", "isupper", "lower",
+    "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rfind", "rindex",
+    "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "swapcase",
+    "title", "upper",
+))  # fmt: skip
 LIST_METHODS = frozenset({"count", "index"})
 DICT_METHODS = frozenset({"get", "items", "keys", "values"})
 CALLED = "called"

@@ -70,11 +70,11 @@ class _Merge:
             if value is None and (path or key != "extends"):
                 self._remove(data, key, path, over)
                 continue
-            new = Located(value, _child(over, key))
+            new = Located(value, over.place.child(key))
             if key in data:
-                new = self.value(Located(data[key], _child(base, key)), new, (*path, key))
+                new = self.value(Located(data[key], base.place.child(key)), new, (*path, key))
             data[key], children[key] = new
-            keys[key] = (over.place.keys or {}).get(key, over.place.mark)
+            keys[key] = over.place.key_mark(key)
         return Located(data, Place(over.place.mark, keys, children))
 
     def _remove(self, data: dict[str, JSON], key: str, path: SpecPath, over: Located) -> None:
@@ -85,13 +85,13 @@ class _Merge:
         self._nothing((*path, key), f"there is no `{key}` in the base to remove", hint, over, key)
 
     def _nothing(self, path: SpecPath, wrong: str, hint: str, over: Located, key: str) -> None:
-        mark = (over.place.keys or {}).get(key, over.place.mark)
+        mark = over.place.key_mark(key)
         self._tell(Problem(path=path, wrong=wrong, hint=hint, at_key=True), mark)
 
     # -- links
 
     def _links(self, base: Located, over: Located, path: SpecPath) -> Located:
-        links = [Located(link, _child(base, i)) for i, link in enumerate(base.data)]
+        links = [Located(link, base.place.child(i)) for i, link in enumerate(base.data)]
         if isinstance(over.data, dict):
             changed = self._by_id(links, over, path)
         elif isinstance(over.data, list):
@@ -112,14 +112,14 @@ class _Merge:
                 del links[ids[key]]
             else:
                 at = ids[key]
-                new = Located(change, _child(over, key))
+                new = Located(change, over.place.child(key))
                 links[at] = self._amended(links[at], new, (*path, at))
         return links
 
     def _by_list(self, links: list[Located], over: Located, path: SpecPath) -> list[Located]:
         ids = _ids(links)
         for index, change in enumerate(over.data):
-            new = Located(change, _child(over, index))
+            new = Located(change, over.place.child(index))
             own = link_id(change) if isinstance(change, dict) else None
             if own in ids:
                 links[ids[own]] = self._amended(links[ids[own]], new, (*path, ids[own]))
@@ -147,7 +147,7 @@ class _Merge:
             expected="a new link needs `from`, `to` and `kind`",
             hint=did_you_mean(own, ids),
         )
-        self._tell(problem, _child(new, "id").mark)
+        self._tell(problem, new.place.child("id").mark)
 
 
 def _inside(path: SpecPath) -> SpecPath:
@@ -160,10 +160,6 @@ def _inside(path: SpecPath) -> SpecPath:
 def _ids(links: list[Located]) -> dict[str, int]:
     pairs = [(link_id(link.data), i) for i, link in enumerate(links) if isinstance(link.data, dict)]
     return {name: i for name, i in pairs if name is not None}
-
-
-def _child(located: Located, key: str | int) -> Place:
-    return (located.place.children or {}).get(key) or Place(located.place.mark)
 
 
 def _another(base: Located, over: Located, path: SpecPath) -> bool:

@@ -1,4 +1,4 @@
-"""``--set path=value``: values put into a document by paths that name things, not positions."""
+"""Values put into a document: ``--set path=value`` by names, and changes by paths of the data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orglab.engine.spec.validate.schema import definition
 from orglab.engine.spec.yaml.source_map import Mark, Place
 from orglab.providers.base import JSON
 
-__all__ = ["apply_overrides"]
+__all__ = ["apply_overrides", "patched"]
 
 
 _THINGS: Final = ("roles", "models", "pools", "tools", "inputs")
@@ -132,3 +132,17 @@ def _with(data: JSON, key: str | int, value: JSON) -> JSON:
         return [value if i == key else item for i, item in enumerate(data)]
     changed = {k: v for k, v in data.items() if not (k == key and value is None)}
     return changed if value is None else {**changed, key: value}
+
+
+def patched(data: JSON, changes: Mapping[SpecPath, JSON]) -> JSON:
+    """Return a copy of ``data`` along the paths of ``changes``, the last key of which may be new."""
+    if () in changes:
+        return changes[()]
+    below: dict[str | int, dict[SpecPath, JSON]] = {}
+    for path, value in changes.items():
+        below.setdefault(path[0], {})[path[1:]] = value
+    if not below:
+        return data
+    if isinstance(data, list):
+        return [patched(v, below[i]) if i in below else v for i, v in enumerate(data)]
+    return {**data, **{key: patched(data.get(key), part) for key, part in below.items()}}

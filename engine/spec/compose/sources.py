@@ -122,7 +122,7 @@ class Sources:
     def _base(
         self, name: str, over: Located, shown: str, chain: list[tuple[Path | None, str]]
     ) -> Located | None:
-        mark = _mark(over.place, "extends")
+        mark = over.place.child("extends").mark
         path = self._file(("extends",), name, mark, shown)
         if path is None:
             return None
@@ -164,8 +164,8 @@ class Sources:
         name = file_of(document.data.get("models"))
         if name is None:
             return document
-        place = _child(document.place, "models")
-        path = self._file(("models", "file"), name, _mark(place, "file"), shown)
+        place = document.place.child("models")
+        path = self._file(("models", "file"), name, place.child("file").mark, shown)
         found = None
         if path is not None:
             label = self.shown(path)
@@ -184,7 +184,7 @@ class Sources:
             return None
         inner = found.data.get("models")
         if isinstance(inner, dict) and "provider" not in inner:
-            return Located(inner, _child(found.place, "models"))
+            return Located(inner, found.place.child("models"))
         return found
 
     # -- files
@@ -201,11 +201,3 @@ class Sources:
 
     def _refuse(self, path: SpecPath, wrong: str, mark: Mark) -> None:
         self.tell(Problem(path=path, wrong=wrong), mark)
-
-
-def _child(place: Place, key: str) -> Place:
-    return (place.children or {}).get(key) or Place(place.mark)
-
-
-def _mark(place: Place, key: str) -> Mark:
-    return _child(place, key).mark

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from orglab.engine.spec.compose.extends import Located
-from orglab.engine.spec.compose.patch import patched
+from orglab.engine.spec.compose.overrides import patched
 from orglab.engine.spec.compose.sources import Sources
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
@@ -106,7 +106,7 @@ def teams_of(document: Located) -> Iterator[tuple[str, Located]]:
         if isinstance(role.get(TEAM), str | dict):
             place = document.place
             for key in ("roles", name, TEAM):
-                place = (place.children or {}).get(key) or Place(place.mark)
+                place = place.child(key)
             yield name, Located(role[TEAM], place)
 
 
@@ -160,9 +160,7 @@ def team_of(inner: Located, outer: Located, only: str | None) -> tuple[Located, 
     taken = {"models": models}
     if "pools" in outer.data and "pools" not in inner.data:
         taken["pools"] = outer.data["pools"]
-    around = outer.place.children or {}
-    children = dict(inner.place.children or {})
-    children |= {key: around.get(key) or Place(outer.place.mark) for key in taken}
+    children = {**(inner.place.children or {}), **{key: outer.place.child(key) for key in taken}}
     place = Place(inner.place.mark, inner.place.keys, children)
     data = {**inner.data, **taken}
     return Located(_settled(data, only), place), True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from orglab.engine.spec.compose.patch import patched
+from orglab.engine.spec.compose.overrides import patched
 from orglab.engine.spec.compose.sources import Sources, file_of
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.validate.path_confinement import (

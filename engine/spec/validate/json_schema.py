@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
+import jsonschema_rs
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from orglab.engine.spec.errors import Problem, SpecPath
-from orglab.engine.spec.messages import nearest, quoted
+from orglab.engine.spec.messages import got, nearest, quoted
+from orglab.engine.spec.validate.references import maps
 from orglab.engine.spec.validate.schema_errors import tell
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.pattern_size import refuse_large
 
-__all__ = ["plainly_sound", "schema_problems"]
+__all__ = ["schema_problems", "written_schema_problems"]
 
 
 _ONE: Final = (
@@ -36,9 +40,49 @@ _OTHER: Final = (
 _KEYWORDS: Final = frozenset((*_ONE, *_LIST, *_MAP, *_OTHER))
 _REMOTE: Final = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary")
 
-_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 _META: Final = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+_IS_SCHEMA: Final = jsonschema_rs.Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid
+"""Quick: ``_META``, which says what is wrong, takes milliseconds for each schema."""
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def written_schema_problems(data: Mapping[str, JSON]) -> list[Problem]:
+    """Return errors of the JSON Schemas that the author wrote; equal ones are checked once."""
+    found: list[Problem] = []
+    known: dict[str, list[Problem]] = {}
+    for name, role in maps(data.get("roles")):
+        output = role.get("output")
+        if isinstance(output, dict):
+            text = json.dumps(output)
+            if text not in known:
+                known[text] = _output_problems(output)
+            at: SpecPath = ("roles", name, "output")
+            found += [replace(each, path=(*at, *each.path)) for each in known[text]]
+    for name, schema in maps(data.get("inputs")):
+        found += _input_problems(schema, ("inputs", name))
+    return found
+
+
+def _input_problems(schema: Mapping[str, JSON], path: SpecPath) -> list[Problem]:
+    optional = frozenset({"optional"})
+    if schema.get("type") != "file":
+        return schema_problems(schema, path, also=optional)
+    wrong, hint = "file is no type of JSON Schema", "write `type: string` and `format: file`"
+    rest = {**schema, "type": "string"}
+    return [
+        Problem(path=(*path, "type"), wrong=wrong, hint=hint),
+        *schema_problems(rest, path, also=optional),
+    ]
+
+
+def _output_problems(schema: Mapping[str, JSON]) -> list[Problem]:
+    found = schema_problems(schema, ())
+    kind = schema.get("type", "object")
+    if not found and kind != "object":
+        wrong = f"a structured output is an object, got {got(kind)}"
+        hint = "write `type: object` with `properties`"
+        found.append(Problem(path=("type",), wrong=wrong, hint=hint))
+    return found
 
 
 def schema_problems(
@@ -52,36 +96,9 @@ def schema_problems(
         also: Keys at its top that are no JSON Schema but allowed.
     """
     plain = {key: value for key, value in schema.items() if key not in also}
-    form = [] if plainly_sound(plain) else tell(_leaves(_META.iter_errors(plain)), path)
+    form = [] if _IS_SCHEMA(plain) else tell(_leaves(_META.iter_errors(plain)), path)
     found = form + list(_keyword_problems(plain, path, plain))
     return found if form else [*found, *_circles(plain, path), *_untimed(plain, path)]
-
-
-def plainly_sound(schema: JSON) -> bool:
-    """Return a quick look that finds the form of common schemas right; False where it cannot report.
-
-    The metaschema takes milliseconds for each schema, too long for a spec with a thousand.
-    """
-    if isinstance(schema, bool):
-        return True
-    return isinstance(schema, dict) and all(_plain(key, value) for key, value in schema.items())
-
-
-def _plain(key: str, value: JSON) -> bool:
-    if key == "type":
-        return isinstance(value, str) and value in _TYPES
-    if key in {"title", "description"}:
-        return isinstance(value, str)
-    if key in {"minItems", "maxItems", "minLength", "maxLength"}:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    if key in {"minimum", "maximum"}:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if key in {"enum", "required"}:
-        texts = isinstance(value, list) and all(isinstance(part, str) for part in value)
-        return texts and len(set(value)) == len(value)
-    if key in {"properties", "$defs"}:
-        return isinstance(value, dict) and all(plainly_sound(part) for part in value.values())
-    return key in {"items", "additionalProperties"} and plainly_sound(value)
 
 
 def _leaves(errors: Iterator[ValidationError]) -> Iterator[ValidationError]:

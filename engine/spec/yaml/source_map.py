@@ -32,6 +32,14 @@ class Place:
     keys: dict[str, Mark] | None = None
     children: dict[str | int, Place] | None = None
 
+    def child(self, key: str | int) -> Place:
+        """Return the place of a child; one without children of its own where it has none."""
+        return (self.children or {}).get(key) or Place(self.mark)
+
+    def key_mark(self, key: str) -> Mark:
+        """Return where a key stands; where it was not written, where the map begins."""
+        return (self.keys or {}).get(key, self.mark)
+
 
 @dataclass(frozen=True, slots=True)
 class Marks:
