@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.graph.draw.edge_routing import arcs_of, beside
 from orglab.engine.graph.draw.diagram import diagram_of
 from orglab.engine.graph.draw.draw import draw, read_graph_json
+from orglab.engine.graph.draw.edge_routing import arcs_of, beside
 from orglab.engine.graph.draw.layered_layout import layout_of
 from orglab.engine.graph.team import Team
 
