@@ -85,14 +85,8 @@ def _add_edge(graph: nx.MultiDiGraph[str], edge: dict[str, JSON]) -> None:
 
 
 def _node(node: DiagramNode) -> dict[str, JSON]:
-    known = {
-        "name": node.name,
-        "replicas": node.replicas,
-        "start": node.start,
-        "output": node.output,
-        "reviewer": node.reviewer,
-        "superior": node.superior,
-    }
+    names = ("name", "replicas", "start", "output", "reviewer", "superior")
+    known = {name: getattr(node, name) for name in names}
     known |= {"vote": node.vote} if node.vote else {}
     return known | ({"team": _graph(node.team)} if node.team is not None else {})
 

@@ -21,14 +21,10 @@ __all__ = ["model_form", "normal_form", "topology_hash", "used_models", "weights
 
 
 _UNHASHED: Final = frozenset(
-    {
-        "api_key_env",
-        "max_concurrency",
-        "price",
-        "requests_per_minute",
-        "timeout_seconds",
-        "tokens_per_minute",
-    }
+    (
+        *("api_key_env", "max_concurrency", "price"),
+        *("requests_per_minute", "timeout_seconds", "tokens_per_minute"),
+    )
 )
 """Fields of a model that cannot change an event."""
 
@@ -62,11 +58,13 @@ def normal_form(
         "description": data.get("description", ""),
         "inputs": {key: _input(part) for key, part in sorted(data.get("inputs", {}).items())},
         "models": _each(models, model_form),
-        "pools": _each(data.get("pools", {}), _pool),
-        "tools": _with_served(_each(data.get("tools", {}), _tool), served or {}),
+        "pools": _each(data.get("pools", {}), lambda pool: _filled(pool, "pool")),
+        "tools": _each(data.get("tools", {}), _tool),
         "roles": {key: _role(part, only) for key, part in data["roles"].items()},
         "links": [_link(part) for part in data.get("links", [])],
     }
+    for name in found["tools"].keys() & (served or {}).keys():
+        found["tools"][name]["served"] = (served or {})[name]
     if "start" in data:
         found["start"] = _names(data["start"])
     found["output"] = _names(data.get("output", []))
@@ -99,16 +97,11 @@ def _filled(part: Mapping[str, JSON], name: str) -> dict[str, JSON]:
         referred = str(known.get("$ref", "")).removeprefix("#/$defs/")
         whole = {**definition(referred), **known} if referred else known
         if key in part:
-            found[key] = _whole(part[key], whole)
+            numeric = whole.get("type") in {"integer", "number"}
+            found[key] = _plain_number(part[key]) if numeric else part[key]
         elif "default" in whole:
             found[key] = whole["default"]
     return {**found, **_remarks(part)}
-
-
-def _whole(value: JSON, known: Mapping[str, JSON]) -> JSON:
-    """Return ``2.0`` for a whole number is 2, and so for any number."""
-    numeric = known.get("type") in {"integer", "number"}
-    return int(value) if numeric and isinstance(value, float) and value.is_integer() else value
 
 
 def _names(value: JSON) -> list[str]:
@@ -129,29 +122,18 @@ def model_form(model: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _rates(faults: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return rates of planted faults; one of 1.0 is one of 1."""
+    """Return the rates of injected faults, sorted."""
     return {key: _plain_number(faults[key]) for key in sorted(faults)}
 
 
 def _plain_number(value: JSON) -> JSON:
-    """Return a temperature of 0.0 is one of 0."""
+    """Return the whole number that a float stands for, so that 0.0 and 0 are the same."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _pool(pool: Mapping[str, JSON]) -> dict[str, JSON]:
-    return _filled(pool, "pool")
 
 
 def _tool(tool: Mapping[str, JSON]) -> dict[str, JSON]:
     found = _filled(tool, "tool")
     return {**found, "with": _ordered(found["with"])}
-
-
-def _with_served(tools: dict[str, JSON], served: Mapping[str, JSON]) -> dict[str, JSON]:
-    return {
-        name: {**tool, "served": served[name]} if name in served else tool
-        for name, tool in tools.items()
-    }
 
 
 def _role(role: Mapping[str, JSON], only_model: str | None) -> dict[str, JSON]:
@@ -210,17 +192,13 @@ def _trigger(trigger: JSON) -> JSON:
     if isinstance(trigger, str):
         return trigger
     if "probability" in trigger:
-        return {"probability": _number(trigger["probability"]), **_remarks(trigger)}
+        return {"probability": _plain_number(trigger["probability"]), **_remarks(trigger)}
     return {
         "checks": [_evaluator(item) for item in trigger["checks"]],
         "voice": trigger.get("voice", "superior"),
         "action": trigger.get("action", "revise"),
         **_remarks(trigger),
     }
-
-
-def _number(value: float) -> float:
-    return int(value) if float(value).is_integer() else value
 
 
 # -- JSON Schemas
@@ -259,7 +237,10 @@ def topology_hash(normal: Mapping[str, JSON]) -> str:
     hashed_form = {
         "hash": 1,
         "inputs": normal["inputs"],
-        "models": _hashed_models(normal),
+        "models": {
+            alias: _hashed_model(model, normal["files"])
+            for alias, model in used_models(normal).items()
+        },
         "pools": {name: _without_remarks(normal["pools"][name]) for name in pools},
         "tools": {name: _without_remarks(tool) for name, tool in normal["tools"].items()},
         "roles": [[name, _hashed_role(role, normal)] for name, role in normal["roles"].items()],
@@ -269,7 +250,9 @@ def topology_hash(normal: Mapping[str, JSON]) -> str:
         "limits": _without_remarks(normal["limits"]),
         "templates": _without_remarks(normal["templates"]),
     }
-    hashed = {**hashed_form, **_by_content(hashed_form, normal["files"])}
+    files = normal["files"]
+    by_content = ("models", "tools", "links") if files else ()
+    hashed = {**hashed_form, **{key: _contents(hashed_form[key], files) for key in by_content}}
     return blake2b(dumps(hashed).encode(), digest_size=16).hexdigest()
 
 
@@ -295,15 +278,14 @@ def _hashed_link(link: Mapping[str, JSON]) -> dict[str, JSON]:
         if isinstance(found.get(key), dict):
             found[key] = _without_remarks(found[key])
     if isinstance(found.get("trigger"), dict) and "checks" in found["trigger"]:
-        checks = [_hashed_check(check) for check in found["trigger"]["checks"]]
+        checks = [
+            {name: _without_remarks(arguments) for name, arguments in check.items()}
+            for check in found["trigger"]["checks"]
+        ]
         found["trigger"] = {**found["trigger"], "checks": checks}
     if "review" in found:
         found["review"] = [_without_remarks(phase) for phase in found["review"]]
     return found
-
-
-def _hashed_check(check: Mapping[str, JSON]) -> dict[str, JSON]:
-    return {name: _without_remarks(arguments) for name, arguments in check.items()}
 
 
 def _used_pools(normal: Mapping[str, JSON]) -> list[str]:
@@ -315,16 +297,11 @@ def _used_pools(normal: Mapping[str, JSON]) -> list[str]:
 def used_models(normal: Mapping[str, JSON]) -> dict[str, JSON]:
     """Return the models that a role, a pool in use or a check names."""
     pools = _used_pools(normal)
-    used = {role.get("model") for role in normal["roles"].values() if _is_alias(role.get("model"))}
+    named = (role.get("model") for role in normal["roles"].values())
+    used = {model for model in named if isinstance(model, str)}
     used.update(alias for name in pools for alias in normal["pools"][name]["members"])
     used.update(_texts([link.get("trigger") for link in normal["links"]]))
     return {alias: model for alias, model in normal["models"].items() if alias in used}
-
-
-def _hashed_models(normal: Mapping[str, JSON]) -> dict[str, JSON]:
-    return {
-        alias: _hashed_model(model, normal["files"]) for alias, model in used_models(normal).items()
-    }
 
 
 def weights_key(name: str) -> str:
@@ -342,22 +319,12 @@ def _hashed_model(model: Mapping[str, JSON], files: Mapping[str, str]) -> dict[s
     return found
 
 
-def _is_alias(model: JSON) -> bool:
-    return isinstance(model, str)
-
-
 def _texts(value: JSON) -> set[str]:
     """Return every text in a value: a check may name a model in its arguments."""
     if isinstance(value, dict | list):
         parts = value.values() if isinstance(value, dict) else value
         return {text for part in parts for text in _texts(part)}
     return {value} if isinstance(value, str) else set()
-
-
-def _by_content(hashed_form: Mapping[str, JSON], files: Mapping[str, str]) -> dict[str, JSON]:
-    if not files:
-        return {}
-    return {key: _contents(hashed_form[key], files) for key in ("models", "tools", "links")}
 
 
 def _contents(value: JSON, files: Mapping[str, str]) -> JSON:

@@ -101,7 +101,7 @@ class Loaded:
             problem = replace(problem, path=self._written(problem.path))
         marks = self._marks
         mark = marks.key(problem.path) if problem.at_key else marks.value(problem.path)
-        return SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
+        return mark.issue(problem)
 
     def _team(self, path: SpecPath) -> Loaded | None:
         """Return the document of the team in which a path lies."""

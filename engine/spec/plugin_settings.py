@@ -36,20 +36,12 @@ __all__ = [
     "evaluator_places",
     "holds_template",
     "is_template",
-    "named_files",
     "spread",
     "weights_file",
 ]
 
 _Hint: TypeAlias = Any
 """What stands after the colon of a field: a type, a union, a generic."""
-
-_WORDS: Mapping[Group, str] = {
-    "orglab.providers": "provider",
-    "orglab.embedders": "embedder",
-    "orglab.evaluators": "evaluator",
-    "orglab.tools": "tool",
-}
 
 WEIGHTS = ".gguf"
 """How a file of model weights ends."""
@@ -125,15 +117,6 @@ def weights_file(provider: str, model: str, options: Mapping[str, JSON]) -> Path
     """Return the file of weights that an entry means; None where there is none on this machine."""
     kind: type[Provider] = load_plugin("orglab.providers", provider)
     return kind.weights(model, options)
-
-
-def named_files(settings: Mapping[str, JSON], hints: Mapping[str, Any]) -> list[str]:
-    """Return names of settings that are files and whose path stands there (no template)."""
-    return [
-        name
-        for name, value in settings.items()
-        if isinstance(value, str) and _is_path(hints.get(name)) and not is_template(value)
-    ]
 
 
 @dataclass(kw_only=True)
@@ -224,7 +207,7 @@ class PluginCheck:
         if check and not issubclass(cls, OutputEvaluator):
             wrong = f"`{name}` measures whole runs, so it cannot be a check of one output"
             self._tell(inner, wrong, hint="choose another, or put it under `evaluators`")
-        self._settings(cls, arguments, inner if isinstance(value, dict) else (*inner,))
+        self._settings(cls, arguments, inner)
         self._role_argument(cls, arguments, inner, roles)
 
     def _role_argument(
@@ -325,7 +308,7 @@ class PluginCheck:
     ) -> type[Any] | None:
         if not isinstance(name, str):
             return None
-        what = _WORDS[group]
+        what = group.removeprefix("orglab.").removesuffix("s")
         names = plugin_names(group)
         if name not in names:
             wrong = f"no {what} `{name}` is installed"
@@ -351,7 +334,8 @@ class PluginCheck:
             elif not is_template(value):
                 self._value(hints.get(name, Any), value, (*path, name))
         for name, one in known.items():
-            if name not in settings and _is_required(one):
+            required = one.default is MISSING and one.default_factory is MISSING
+            if required and name not in settings:
                 self._tell((*path, name), f"`{name}` is required", _wanted(hints.get(name, Any)))
 
     def _value(self, hint: _Hint, value: JSON, path: SpecPath) -> None:
@@ -388,10 +372,6 @@ def _names_weights(model: Mapping[str, JSON]) -> bool:
 
 def _fields(cls: type) -> list[Field[Any]]:
     return [field for field in fields(cls) if field.init] if is_dataclass(cls) else []
-
-
-def _is_required(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _hints(cls: type) -> Mapping[str, Any]:

@@ -72,17 +72,15 @@ class _Pen:
         start = self.points[-1]
         self.points += [_bezier(start, one, two, to, step / 12) for step in range(1, 13)]
 
-    def corner(self, at: Point, to: Point) -> None:
-        self.path.append(f"Q{_xy(at)} {_xy(to)}")
-        self.points.append(to)
-
     def bent(self, way: list[Point]) -> None:
         """Straight parts through ``way`` with round corners, from where the pen is."""
         for at, after in pairwise(way):
             before = self.points[-1]
             size = min(CORNER, dist(before, at) / 2, dist(at, after) / 2)
             self.line(_towards(at, before, size))
-            self.corner(at, _towards(at, after, size))
+            end = _towards(at, after, size)
+            self.path.append(f"Q{_xy(at)} {_xy(end)}")
+            self.points.append(end)
         self.line(way[-1])
 
     def route(self) -> Route:
@@ -212,14 +210,10 @@ def _ports(
     found: dict[int, float] = {}
     for name, indices in at.items():
         indices.sort(key=height)
-        found |= _fan(indices, layout.boxes[name].height - 20)
+        step = min(PORT, (layout.boxes[name].height - 20) / max(len(indices) - 1, 1))
+        first = -step * (len(indices) - 1) / 2
+        found |= {index: first + step * place for place, index in enumerate(indices)}
     return found
-
-
-def _fan(indices: list[int], room: float) -> dict[int, float]:
-    step = min(PORT, room / max(len(indices) - 1, 1))
-    first = -step * (len(indices) - 1) / 2
-    return {index: first + step * place for place, index in enumerate(indices)}
 
 
 def _across(

@@ -13,8 +13,8 @@ __all__ = ["TemplateIssue", "template_issue"]
 
 LITERAL = "write literal braces as {{ '{{' }}, or put the part between {% raw %} and {% endraw %}"
 _BLOCKS = frozenset({"call", "filter", "for", "if", "macro", "set", "with"})
+_UNCLOSED = (("{{", "}}", "end of print statement"), ("{%", "%}", "end of statement block"))
 _TAGS = ("elif", "else", "endfor", "endif", "for", "if", "set", "with", "endwith")
-_CLOSERS = {"block": "%}", "variable": "}}", "comment": "#}"}
 
 
 class TemplateIssue(NamedTuple):
@@ -36,14 +36,10 @@ def template_issue(
 ) -> TemplateIssue:
     """Return what Jinja stumbled over in ``text``."""
     said = (error.message or "no template").rstrip(".")
-    if "end of print statement" in said and "end of template" in said:
-        return TemplateIssue(
-            "`{{` is not closed", error.lineno, f"write `}}}}` at its end; or {LITERAL}"
-        )
-    if "end of statement block" in said and "end of template" in said:
-        return TemplateIssue(
-            "`{%` is not closed", error.lineno, f"write `%}}` at its end; or {LITERAL}"
-        )
+    for begin, end, expected in _UNCLOSED:
+        if expected in said and "end of template" in said:
+            hint = f"write `{end}` at its end; or {LITERAL}"
+            return TemplateIssue(f"`{begin}` is not closed", error.lineno, hint)
     if "Missing end of comment" in said:
         return TemplateIssue(
             "`{#` is not closed", error.lineno, "write `#}` at the end of the remark"

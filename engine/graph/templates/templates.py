@@ -52,11 +52,6 @@ class References:
     whole: frozenset[str] = frozenset()
     error: TemplateIssue | None = None
 
-    @property
-    def uses_directive(self) -> bool:
-        """Whether the template shows the directive itself."""
-        return "directive" in self.variables
-
 
 @lru_cache(maxsize=2)
 def environment(asynchronous: bool = False) -> BoundedEnvironment:

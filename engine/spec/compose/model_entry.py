@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from orglab.engine.spec.build import model_of
@@ -43,7 +44,9 @@ def model_of_entry(
         trust=trust,
     )
     check.document({"models": {alias: dict(entry)}})
-    problems += [each for each in map(_within, check.problems) if each.path not in _paths(problems)]
+    known = {problem.path for problem in problems}
+    found = [replace(each, path=each.path[2:]) for each in check.problems]
+    problems += [each for each in found if each.path not in known]
     if problems:
         raise ValueError("; ".join(_message(problem) for problem in problems))
     files = {str(path[2]): file for path, file in check.files.items()}
@@ -51,17 +54,6 @@ def model_of_entry(
         files["file"] = files.pop("model")
     named = {key: os.path.relpath(file, folder.resolve()) for key, file in files.items()}
     return model_of(alias, model_form({**entry, **named}), folder)
-
-
-def _within(problem: Problem) -> Problem:
-    """Return a problem with its path in the entry."""
-    return Problem(
-        path=problem.path[2:], wrong=problem.wrong, expected=problem.expected, hint=problem.hint
-    )
-
-
-def _paths(problems: list[Problem]) -> set[tuple[str | int, ...]]:
-    return {problem.path for problem in problems}
 
 
 def _message(problem: Problem) -> str:

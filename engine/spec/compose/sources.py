@@ -78,10 +78,8 @@ class Sources:
         )
 
     def tell(self, problem: Problem, mark: Mark) -> None:
-        """Keep a error whose place is known."""
-        self.issues.append(
-            SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
-        )
+        """Keep an error whose place is known."""
+        self.issues.append(mark.issue(problem))
 
     # -- documents
 

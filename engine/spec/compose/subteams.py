@@ -160,7 +160,8 @@ def team_of(inner: Located, outer: Located, only: str | None) -> tuple[Located, 
     taken = {"models": models}
     if "pools" in outer.data and "pools" not in inner.data:
         taken["pools"] = outer.data["pools"]
-    children = {**(inner.place.children or {}), **{key: outer.place.child(key) for key in taken}}
+    children = dict(inner.place.children or {})
+    children |= {key: outer.place.child(key) for key in taken}
     place = Place(inner.place.mark, inner.place.keys, children)
     data = {**inner.data, **taken}
     return Located(_settled(data, only), place), True

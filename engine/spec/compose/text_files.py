@@ -32,11 +32,15 @@ def inlined_texts(
     texts: dict[SpecPath, JSON] = {}
     known: dict[tuple[str, str], str] = {}
     total = 0
-    for path, name in _named_files(data):
+    for path, value in _texts(data):
+        if (name := file_of(value)) is None:
+            continue
         key = (marks.value((*path, "file")).file, name)
         try:
             if key not in known:
-                known[key] = _read_text_file(name, key[0], sources)
+                origin = sources.origin(key[0])
+                path_of_text = confined_file(name, folder=origin.folder, root=origin.root)
+                known[key] = read_confined_text(path_of_text)
             texts[path] = known[key]
             total += len(known[key])
             if total > TEXTS_LIMIT:
@@ -50,18 +54,6 @@ def inlined_texts(
                 break
     found: dict[str, JSON] = patched(data, texts)
     return found, problems
-
-
-def _read_text_file(name: str, shown: str, sources: Sources) -> str:
-    origin = sources.origin(shown)
-    return read_confined_text(confined_file(name, folder=origin.folder, root=origin.root))
-
-
-def _named_files(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, str]]:
-    for path, value in _texts(data):
-        name = file_of(value)
-        if name is not None:
-            yield path, name
 
 
 def _texts(data: Mapping[str, JSON]) -> Iterator[tuple[SpecPath, JSON]]:

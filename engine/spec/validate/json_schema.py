@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from orglab.engine.spec.errors import Problem, SpecPath
-from orglab.engine.spec.messages import got, nearest, quoted
+from orglab.engine.spec.messages import got, meant, quoted
 from orglab.engine.spec.validate.references import maps
 from orglab.engine.spec.validate.schema_errors import tell
 from orglab.providers.base import JSON
@@ -129,8 +129,7 @@ def _keyword_problems(node: JSON, path: SpecPath, root: Mapping[str, JSON]) -> I
 
 
 def _unknown(key: str, where: SpecPath) -> Problem:
-    close = nearest(key, _KEYWORDS)
-    hint = f"did you mean `{close}`?" if close else "a remark of your own begins with x-"
+    hint = meant(key, _KEYWORDS) or "a remark of your own begins with x-"
     wrong = f"unknown keyword {key} of JSON Schema"
     return Problem(path=(*where, key), wrong=wrong, hint=hint, at_key=True)
 

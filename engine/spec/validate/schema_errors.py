@@ -13,7 +13,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from orglab.engine.spec.errors import Problem, SpecPath
-from orglab.engine.spec.messages import did_you_mean, got, nearest, quoted
+from orglab.engine.spec.messages import did_you_mean, got, meant, nearest, quoted
 from orglab.engine.spec.validate.schema import definition
 from orglab.engine.spec.validate.secrets import HINT
 from orglab.engine.spec.yaml.scalar import is_number
@@ -157,10 +157,10 @@ def _wrong_word(error: _Error, branches: Iterable[Sequence[_Error]], path: SpecP
     for part in (part for branch in branches for part in branch):
         value = part.validator_value
         words += value if part.validator == "enum" else [value] * (part.validator == "const")
-    close = nearest(error.instance, words) if isinstance(error.instance, str) else None
-    wanted = _wanted(error) or f"expected one of {_or(words)}"
+    hint = meant(error.instance, words) if isinstance(error.instance, str) else ""
+    wanted = _wanted(error) or f"expected one of {', '.join(words)}"
     wrong = f"{wanted}, got {got(error.instance)}"
-    return Problem(path=path, wrong=wrong, hint=f"did you mean `{close}`?" if close else "")
+    return Problem(path=path, wrong=wrong, hint=hint)
 
 
 def _other_kind(branch: Iterable[_Error]) -> bool:
@@ -175,7 +175,7 @@ def _unknown_kind(
     parts = [p for p in every if p.validator == "const" and p.relative_path]
     names = [str(part.validator_value) for part in parts]
     value = parts[0].instance
-    wrong = f"{quoted(value) if isinstance(value, str) else got(value)} is not one of {_or(names)}"
+    wrong = f"{quoted(value) if isinstance(value, str) else got(value)} is not one of {', '.join(names)}"
     close = nearest(value, names) if isinstance(value, str) else None
     hint = f"did you mean `{close}`?" if close else ""
     found = [Problem(path=(*path, *parts[0].relative_path), wrong=wrong, hint=hint)]
@@ -288,10 +288,6 @@ def _number_hint(text: str) -> str:
     return f"write it without quotes: {text}" if is_number(text) else ""
 
 
-def _type(error: _Error, path: SpecPath) -> list[Problem]:
-    return [_wrong_type(error, path)]
-
-
 def _required(error: _Error, path: SpecPath) -> list[Problem]:
     """Missing keys; jsonschema gives one error a key, and ``report`` takes each once."""
     properties = error.schema.get("properties", {})
@@ -304,15 +300,11 @@ def _required(error: _Error, path: SpecPath) -> list[Problem]:
 
 
 def _missing_key(path: SpecPath, key: str, properties: Mapping[str, JSON]) -> Problem:
-    expected = _described(properties, key)
-    return Problem(path=(*path, key), wrong=f"`{key}` is required", expected=expected)
-
-
-def _described(properties: Mapping[str, JSON], key: str) -> str:
     known = properties.get(key, {})
+    expected = f"expected {known['title']}" if "title" in known else ""
     if "const" in known:
-        return f"write `{key}: {known['const']}`"
-    return f"expected {known['title']}" if "title" in known else ""
+        expected = f"write `{key}: {known['const']}`"
+    return Problem(path=(*path, key), wrong=f"`{key}` is required", expected=expected)
 
 
 _MOST_STRANGE: Final = 200
@@ -371,17 +363,12 @@ def _one_of(error: _Error, path: SpecPath) -> list[Problem]:
     value = error.instance
     one = error.validator == "const"
     texts = [str(name) for name in ([error.validator_value] if one else error.validator_value)]
-    close = nearest(value, texts) if isinstance(value, str) else None
+    hint = meant(value, texts) if isinstance(value, str) else ""
     shown = quoted(value) if isinstance(value, str) else got(value)
-    wrong = f"{shown} is not one of {_or(texts)}"
+    wrong = f"{shown} is not one of {', '.join(texts)}"
     if one:
         wrong = f"{_wanted(error) or f'expected {texts[0]}'}, got {got(value)}"
-    hint = f"did you mean `{close}`?" if close else ""
     return [Problem(path=path, wrong=wrong, hint=hint)]
-
-
-def _or(names: Sequence[str]) -> str:
-    return ", ".join(names)
 
 
 def _bound(words: str) -> Callable[[_Error, SpecPath], list[Problem]]:
@@ -397,15 +384,9 @@ def _not_matching(error: _Error, path: SpecPath) -> list[Problem]:
     if path[-1:] == ("api_key_env",):  # what stands there may be the key itself
         return [Problem(path=path, wrong=wrong, hint=HINT)]
     wrong += f", got {got(error.instance)}"
-    return [Problem(path=path, wrong=wrong, hint=_name_hint(error))]
-
-
-def _name_hint(error: _Error) -> str:
-    return str(error.schema.get("description", "")).rstrip(".") if _is_name(error.schema) else ""
-
-
-def _is_name(schema: Mapping[str, JSON]) -> bool:
-    return bool(schema.get("pattern") == definition("name")["pattern"])
+    is_name = error.schema.get("pattern") == definition("name")["pattern"]
+    hint = str(error.schema.get("description", "")).rstrip(".") if is_name else ""
+    return [Problem(path=path, wrong=wrong, hint=hint)]
 
 
 def _empty(error: _Error, path: SpecPath) -> list[Problem]:
@@ -426,8 +407,10 @@ def _too_many(error: _Error, path: SpecPath) -> list[Problem]:
 def _twice(error: _Error, path: SpecPath) -> list[Problem]:
     texts = [json.dumps(item, sort_keys=True) for item in error.instance]
     again = [i for i, text in enumerate(texts) if text in texts[:i]]
-    wrong = "is listed twice"
-    return [Problem(path=(*path, i), wrong=f"{texts[i]} {wrong}", hint="keep one") for i in again]
+    return [
+        Problem(path=(*path, i), wrong=f"{texts[i]} is listed twice", hint="keep one")
+        for i in again
+    ]
 
 
 def _dependent(error: _Error, path: SpecPath) -> list[Problem]:
@@ -446,7 +429,7 @@ def _otherwise(error: _Error, path: SpecPath) -> list[Problem]:
 
 
 _DESCRIPTIONS: Final[Mapping[str, Callable[[_Error, SpecPath], list[Problem]]]] = {
-    "type": _type,
+    "type": lambda error, path: [_wrong_type(error, path)],
     "required": _required,
     "additionalProperties": _additional,
     "enum": _one_of,

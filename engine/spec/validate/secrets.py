@@ -12,30 +12,11 @@ from orglab.providers.base import JSON
 __all__ = ["HINT", "secret_problems"]
 
 
-_SECRETS: Final = frozenset(
-    (
-        "accesskey",
-        "accesstoken",
-        "apikey",
-        "apitoken",
-        "auth",
-        "authorization",
-        "authtoken",
-        "bearer",
-        "bearertoken",
-        "clientsecret",
-        "credential",
-        "credentials",
-        "defaultheaders",
-        "extraheaders",
-        "headers",
-        "key",
-        "password",
-        "secret",
-        "secretkey",
-        "token",
-    )
-)
+_SECRETS: Final = frozenset((
+    "accesskey", "accesstoken", "apikey", "apitoken", "auth", "authorization", "authtoken",
+    "bearer", "bearertoken", "clientsecret", "credential", "credentials", "defaultheaders",
+    "extraheaders", "headers", "key", "password", "secret", "secretkey", "token",
+))  # fmt: skip
 """Names under which clients take secrets, without capitals and signs; headers may hold one."""
 
 HINT: Final = "put it into an environment variable, and write `api_key_env: NAME`"

@@ -84,12 +84,8 @@ def read_text(text: str, file: str) -> Document:
 
 
 def _refused(file: str, mark: Mark, wrong: str, hint: str) -> Document:
-    issue = _issue(mark, Problem(path=(), wrong=wrong, hint=hint))
+    issue = mark.issue(Problem(path=(), wrong=wrong, hint=hint))
     return Document(data=None, place=Place(Mark(file, 1, 1)), issues=(issue,), whole=False)
-
-
-def _issue(mark: Mark, problem: Problem) -> SpecIssue:
-    return SpecIssue(file=mark.file, line=mark.line, column=mark.column, problem=problem)
 
 
 class _Stop(Exception):
@@ -97,7 +93,7 @@ class _Stop(Exception):
 
     def __init__(self, mark: Mark, wrong: str, expected: str = "", hint: str = "") -> None:
         super().__init__(wrong)
-        self.issue = _issue(mark, Problem(path=(), wrong=wrong, expected=expected, hint=hint))
+        self.issue = mark.issue(Problem(path=(), wrong=wrong, expected=expected, hint=hint))
 
 
 @dataclass(slots=True)
@@ -160,13 +156,10 @@ class _Reader:
         except yaml.YAMLError as error:
             raise _Stop(*self._character(text, error)) from None
 
-    def _start(self) -> Mark:
-        return Mark(self.file, 1, 1)
-
     def _character(self, text: str, error: yaml.YAMLError) -> tuple[Mark, str]:
         bad = next((i for i, letter in enumerate(text) if _forbidden(letter)), None)
         if bad is None:
-            return self._start(), f"this is not YAML: {' '.join(str(error).split())}"
+            return Mark(self.file, 1, 1), f"this is not YAML: {' '.join(str(error).split())}"
         line = text.count("\n", 0, bad) + 1
         mark = Mark(self.file, line, bad - text.rfind("\n", 0, bad))
         return mark, f"the control character U+{ord(text[bad]):04X} is not allowed in YAML"
@@ -345,7 +338,7 @@ class _Reader:
             expected=expected,
             hint=hint,
         )
-        self.issues.append(_issue(mark, problem))
+        self.issues.append(mark.issue(problem))
 
 
 def _bring(

@@ -5,17 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from orglab.engine.spec.errors import SpecPath
+from orglab.engine.spec.errors import Problem, SpecIssue, SpecPath
 
 __all__ = ["Mark", "Marks", "Place"]
 
 
 class Mark(NamedTuple):
-    """A place in a file: line and column from 1; line 0 where there is no line to errors."""
+    """A place in a file: line and column from 1; line 0 where there is no line."""
 
     file: str
     line: int
     column: int
+
+    def issue(self, problem: Problem) -> SpecIssue:
+        """Return a problem located here."""
+        return SpecIssue(file=self.file, line=self.line, column=self.column, problem=problem)
 
 
 @dataclass(slots=True)
