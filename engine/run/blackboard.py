@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from orglab.providers.base import JSON
@@ -61,7 +61,7 @@ NOTHING = BoardEntry(kind="output", role="", copy="", text="", value=None)
 
 
 class BoardEntries(Sequence[BoardEntry]):
-    """BoardEntries as a template sees them; printed, each stands under its speaker's name."""
+    """Board entries as a template sees them; printed, each stands under its speaker's name."""
 
     def __init__(self, entries: Sequence[BoardEntry]) -> None:
         self._entries = entries
@@ -110,13 +110,7 @@ class Directive:
 
     def body(self) -> dict[str, JSON]:
         """Return the directive as an event carries it."""
-        return {
-            "action": self.action,
-            "reason": self.reason,
-            "suggestion": self.suggestion,
-            "link": self.link,
-            "superior": self.superior,
-        }
+        return {name: value for name, value in asdict(self).items() if name != "draft"}
 
 
 @dataclass(kw_only=True, slots=True)
@@ -178,15 +172,11 @@ class Blackboard:
         """Take an output out of everyone's sight."""
         post = self._by_output[output]
         post.hidden = True
-        if self._last.get(post.entry.copy) == output:
-            del self._last[post.entry.copy]
-            self._restore_last(post.entry.copy)
-
-    def _restore_last(self, copy: str) -> None:
-        for post in reversed(self._posts):
-            if post.output and not post.hidden and post.entry.copy == copy:
-                self._last[copy] = post.output
-                return
+        copy = post.entry.copy
+        if self._last.get(copy) == output:
+            del self._last[copy]
+            left = [each for each in self._posts if each.output and not each.hidden]
+            self._last |= {copy: each.output for each in left if each.entry.copy == copy}
 
     def entry(self, output: str, link: str = "", part: ListItem = None) -> BoardEntry:
         """Return an output's inbox entry: the value, or one item of a list in it."""

@@ -66,7 +66,7 @@ class EvaluationContext:
         """Parse a YAML document as strictly as a spec.
 
         Raises:
-            EvaluationError: It cannot be read; all its faults.
+            EvaluationError: It cannot be read; all its errors.
         """
         if path.exists() and not path.is_file():
             raise EvaluationError(f"{path.name}: this is no regular file")
@@ -88,8 +88,8 @@ class EvaluationContext:
         """
         try:
             tool = make(use, settings, resolve=Path)
-        except (KeyError, ValueError) as fault:
-            raise EvaluationError(f"tool {use}: {fault}") from fault
+        except (KeyError, ValueError) as error:
+            raise EvaluationError(f"tool {use}: {error}") from error
 
         async def call(**arguments: JSON) -> JSON:
             try:

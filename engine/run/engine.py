@@ -1,6 +1,6 @@
 """One run of a team: tick after tick, until nobody is ready or something ends it.
 
-SubrunContext a spec, a unit, a seed and the models' replies, a run is a deterministic function: events are
+Given a spec, a unit, a seed and the models' replies, a run is a deterministic function: events are
 ordered by tick and declared order, never by which reply came back first.
 """
 

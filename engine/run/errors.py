@@ -11,7 +11,7 @@ ACCOUNT_ERRORS = frozenset(("authentication", "quota exhausted"))
 
 
 class TurnFailed(Exception):
-    """Raised when a turn gives no output. ``kind`` names the fault.
+    """Raised when a turn gives no output. ``kind`` names the error.
 
     Attributes:
         of_account: An account is empty, or takes no key. It fails the run, whatever ``on_error``

@@ -7,7 +7,7 @@ order, until one obliges: that ends the reviews of this output, not of the other
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal, Protocol
 
 from orglab.engine.run.blackboard import Directive
@@ -166,15 +166,7 @@ class Reviewer:
             return False
         _count(counters, output)
         for finding in findings:
-            self.state.emit(
-                "check",
-                link=link.id,
-                output=output.id,
-                evaluator=finding.evaluator,
-                passed=finding.passed,
-                value=finding.value,
-                reason=finding.reason,
-            )
+            self.state.emit("check", link=link.id, output=output.id, **asdict(finding))
         failed = [f"{each.evaluator}: {each.reason}" for each in findings if not each.passed]
         if not failed:
             passed = _Objection(by="checks", action="approve", reason="", spoken=False)
@@ -274,10 +266,10 @@ class Reviewer:
         )
         try:
             return await self.review_turns.review(speaker, sight, phase)
-        except TurnFailed as fault:
-            if fault.of_account or speaker.role.on_error == "fail":
+        except TurnFailed as failure:
+            if failure.of_account or speaker.role.on_error == "fail":
                 raise
-            error = {"kind": fault.kind, "message": str(fault)}
+            error = {"kind": failure.kind, "message": str(failure)}
             self.state.emit("unreviewed", link=link.id, output=output.id, error=error)
             self.state.mark(output.id, unreviewed=True)
             return None
@@ -301,7 +293,7 @@ class Reviewer:
     def _settle(
         self, link: AuthorityLink, counters: LinkState, output: Output, said: _Objection
     ) -> bool:
-        """Records a verdict and does what it says; whether it obliged."""
+        """Record a verdict and do what it says; return whether it obliged."""
         objects = said.action in OBLIGING
         obliges = objects and counters.used < link.cap
         if obliges:
@@ -330,13 +322,10 @@ class Reviewer:
             words = f"{link.source} objects to {output.id} with the cap of {link.id} used up"
             raise CapFailed("cap", words)
         if obliges:
-            self._oblige(output, verdict, said.targets)
+            for target in said.targets:
+                self._send_back(target, output, verdict)
+                self.state.blackboard.say("directive", verdict, target)
         return obliges
-
-    def _oblige(self, output: Output, verdict: Verdict, targets: Sequence[str]) -> None:
-        for target in targets:
-            self._send_back(target, output, verdict)
-            self.state.blackboard.say("directive", verdict, target)
 
     def _send_back(self, target: str, output: Output, verdict: Verdict) -> None:
         """Give a copy a directive; what it wrote last is its draft, or is withdrawn."""

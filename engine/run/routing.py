@@ -161,7 +161,7 @@ class Routing:
         ]
 
     def begin_turn(self, copy: str) -> tuple[InboxItem, ...]:
-        """Marks the turn of ``copy`` as taken and gives its inbox, one entry a sender."""
+        """Mark the turn of ``copy`` as taken and return its inbox, one entry a sender."""
         state = self._states[copy]
         state.status = "fired"
         return state.inbox

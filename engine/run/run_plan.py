@@ -51,7 +51,7 @@ class RunFrame:
     Attributes:
         seed: The root seed.
         replicate: The replicate.
-        scope: What reports its calls from those of other runs.
+        scope: Digest that distinguishes its calls from those of other runs.
         sharing: Replies that arms share, or None.
         drawn: Whom models are drawn for: the unit, and the copy whose team this is.
         tossed: Whom coins are tossed for: the same, and which turn of the copy.

@@ -72,13 +72,13 @@ class RunState:
     # --- events -----------------------------------------------------------------------------
 
     def emit(self, kind: str, **body: JSON) -> None:
-        """Records an event."""
+        """Record an event."""
         made = Event(seq=len(self.events), tick=self.tick, kind=kind, body=body)
         self.events.append(made)
         self._journal.emit((made,))
 
     def emit_all(self, emitted: Sequence[EventDraft]) -> None:
-        """Records events in order."""
+        """Record events in order."""
         made = [
             Event(seq=len(self.events) + number, tick=self.tick, kind=each.kind, body=each.body)
             for number, each in enumerate(emitted)
@@ -103,7 +103,7 @@ class RunState:
         self._outer_stakes[copy] = points
 
     def absorb(self, emitted: Sequence[EventDraft]) -> None:
-        """Records the events of a run within, and its verdicts."""
+        """Record the events and verdicts of a subrun."""
         self.emit_all(emitted)
         self.verdicts += verdicts_of(self.events[len(self.events) - len(emitted) :])
 
@@ -174,8 +174,8 @@ class RunState:
         copy = self.blackboard.outputs[output].copy
         self.mark(output, "rejected")
         self.blackboard.withdraw(output)
-        kept = [said for said in self._exchanges.get(copy, []) if said[0] != output]
-        self._exchanges[copy] = kept
+        exchanges = self._exchanges.get(copy, [])
+        self._exchanges[copy] = [said for said in exchanges if said[0] != output]
         for link in self._links_of[copy]:
             self.links[link.id].phase[copy] = 0
         self.emit("withdrawn", output=output)

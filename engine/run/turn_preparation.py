@@ -241,16 +241,12 @@ def count_votes(field: str, ballots: Sequence[BoardEntry]) -> dict[str, JSON]:
             words = f"the output of {ballot.copy} has no field `{field}` to vote on"
             raise TurnFailed("vote", words)
         value = ballot.value[field]
-        counts.setdefault(_vote_key(value), {"value": value, "votes": 0})["votes"] += 1
+        key = canonical(_without_float_form(value))
+        counts.setdefault(key, {"value": value, "votes": 0})["votes"] += 1
     if not counts:
         raise TurnFailed("vote", "there is nothing to count")
     winner = max(counts.values(), key=lambda count: count["votes"])
     return {field: winner["value"], COUNTS: list(counts.values())}
-
-
-def _vote_key(value: JSON) -> str:
-    """Return a key that equal JSON values share, whatever the form of their numbers."""
-    return canonical(_without_float_form(value))
 
 
 def _without_float_form(value: JSON) -> JSON:

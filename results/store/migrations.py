@@ -32,7 +32,8 @@ def upgrade(path: Path) -> None:
     """
     connection = sqlite3.connect(path, isolation_level=None)
     try:
-        if not _is_older(connection):
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        if application != APPLICATION or _version(connection) >= FORMAT:
             return
         connection.execute("BEGIN IMMEDIATE")
         for step in range(_version(connection), FORMAT):
@@ -47,11 +48,6 @@ def upgrade(path: Path) -> None:
         ) from error
     finally:
         connection.close()
-
-
-def _is_older(connection: sqlite3.Connection) -> bool:
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    return application == APPLICATION and _version(connection) < FORMAT
 
 
 def _version(connection: sqlite3.Connection) -> int:

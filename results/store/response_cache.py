@@ -1,4 +1,4 @@
-"""Answers that were paid for, kept beside the studies so that no other study pays for them again.
+"""The response cache: paid replies, stored beside the studies for reuse by other studies.
 
 One SQLite file, ``calls.sqlite``, in the folder that holds the studies. Several processes read and
 write it at once; a call is known by its identity and by everything that was asked, which is
@@ -60,7 +60,7 @@ def response_cache_file(study: Path) -> Path:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedCall:
-    """A kept call, as it was asked.
+    """A cached call.
 
     Attributes:
         identity: Its identity.
@@ -80,14 +80,14 @@ class CachedCall:
 
 
 class ResponseCache:
-    """The kept calls, for one study that reads and adds to them.
+    """The cached calls, for one study that reads and adds to them.
 
     The file is opened, and made, when the first call asks for it. The first error is reported and
     ends its use: a study never stops for it.
     """
 
     def __init__(
-        self, file: Path, *, version: str, study: str, tell: Callable[[str], object] = str
+        self, file: Path, *, version: str, study: str, report: Callable[[str], object] = str
     ) -> None:
         """Set the cache's path; the file is opened on first use.
 
@@ -95,10 +95,10 @@ class ResponseCache:
             file: The file.
             version: The version of identities; calls of another are not found.
             study: The name of the study that pays.
-            tell: Receives a message about what is wrong with the file.
+            report: Receives a message about what is wrong with the file.
         """
         self.file = file
-        self._version, self._study, self._tell = version, escape_surrogates(study), tell
+        self._version, self._study, self._report = version, escape_surrogates(study), report
         self._connection: sqlite3.Connection | None = None
         self._ended = False
 
@@ -109,7 +109,7 @@ class ResponseCache:
         """
         sql = "SELECT * FROM calls WHERE identity=? AND version=?"
         try:
-            row = self._execute(sql, (identity, self._version)).fetchone()
+            row = self._ready().execute(sql, (identity, self._version)).fetchone()
             if row is None:
                 return None
             asked = _request(self._ready(), row)
@@ -174,9 +174,6 @@ class ResponseCache:
                 connection.execute("ROLLBACK")
             raise
 
-    def _execute(self, sql: str, values: tuple[str, ...]) -> sqlite3.Cursor:
-        return self._ready().execute(sql, values)
-
     def _ready(self) -> sqlite3.Connection:
         if self._ended:
             raise _Ended
@@ -188,7 +185,7 @@ class ResponseCache:
         return self._connection
 
     def _give_up(self, error: Exception) -> None:
-        self._tell(
+        self._report(
             f"{self.file} cannot be used ({error}): replies of other studies are not reused from "
             "here on, and this study's are not kept for others. It holds nothing else: it may be "
             "deleted."
@@ -196,7 +193,7 @@ class ResponseCache:
         self.close()
 
     def _other(self, identity: str) -> None:
-        self._tell(
+        self._report(
             f"{self.file}: the call kept as {identity} asked another thing than this study asks; "
             "it is not used, and the call is made"
         )

@@ -21,7 +21,7 @@ from orglab.providers.registry import Group, plugin_names, plugin_version
 from orglab.providers.structured_output.strict_json import dumps, escape_surrogates
 from orglab.results.records import CallEntry, RunStatus, Score
 from orglab.results.store.group_commit import GroupCommit, Row, StoreError
-from orglab.results.store.journal.run_journal import Earlier, RunJournal
+from orglab.results.store.journal.run_journal import RunJournal, StoredRun
 from orglab.results.store.lock import StudyLock, StudyLocked
 from orglab.results.store.reader import Reader, check_format, study_file
 from orglab.results.store.rename_arms import Renaming, rename_arms
@@ -174,7 +174,7 @@ class Store(Reader):
             )
             row = (self._next_run, *head, keep(inputs), keep(extra), "running", _now())
             self.commits.add("run", [row])
-            journal = self._journal(self._next_run, run_id, "running", Earlier())
+            journal = self._journal(self._next_run, run_id, "running", StoredRun())
             self._next_run += 1
         elif (known["spec"], known["unit"]) != (spec_hash, escape_surrogates(unit)):
             raise StoreError(
@@ -187,16 +187,16 @@ class Store(Reader):
         self._journals[run_id] = journal
         return journal
 
-    def _journal(self, run: int, run_id: str, status: RunStatus, earlier: Earlier) -> RunJournal:
+    def _journal(self, run: int, run_id: str, status: RunStatus, earlier: StoredRun) -> RunJournal:
         return RunJournal(self, run=run, run_id=run_id, status=status, earlier=earlier)
 
-    def _earlier(self, run: int, retries: int) -> Earlier:
+    def _earlier(self, run: int, retries: int) -> StoredRun:
         entries = {entry.position: entry for entry in self.entries(run)}
         events = "SELECT run, seq, tick, kind, body FROM events WHERE run=?"
         attempts = "SELECT position, number, retry, again FROM attempts WHERE run=? ORDER BY number"
         begun = list(self.rows(attempts, (run,)))
         current = {row["position"] for row in begun if row["retry"] == retries}
-        return Earlier(
+        return StoredRun(
             entries=entries,
             events={row["seq"]: tuple(row) for row in self.rows(events, (run,))},
             attempts={row["position"]: row["number"] for row in begun},
@@ -267,13 +267,13 @@ class Store(Reader):
         journal = self._journals.pop(run_id, None)
         if journal is None:
             raise StoreError(f"run {run_id} is not open")
-        tally = journal.tally
+        totals = journal.totals
         row = (
             *(status, escape_surrogates(reason), answer, last),
-            *(tally.turns, tally.loops, tally.forced, tally.calls, tally.tool_calls),
-            *(tally.tokens_input, tally.tokens_output),
-            *(tally.cost_usd, tally.priced_usd, tally.unpriced),
-            *(tally.service_seconds, tally.waiting_seconds, seconds, tally.simulated),
+            *(totals.turns, totals.loops, totals.forced, totals.calls, totals.tool_calls),
+            *(totals.tokens_input, totals.tokens_output),
+            *(totals.cost_usd, totals.priced_usd, totals.unpriced),
+            *(totals.service_seconds, totals.waiting_seconds, seconds, totals.simulated),
             *(journal.asked_again, journal.diverged, _now(), journal.run),
         )
         await self.commits.write([("end", row)])

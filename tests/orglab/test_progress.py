@@ -10,7 +10,7 @@ from rich.console import Console
 from orglab.cli.progress import progress_of
 from orglab.engine.study.batch.batch import BatchTally
 from orglab.results.records import CallEntry
-from orglab.results.store.journal.run_journal import Tally as RunTally
+from orglab.results.store.journal.run_journal import RunTotals
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,6 @@ def test_a_part_of_unknown_price_is_never_nothing(dollars: float, unpriced: int,
 @pytest.mark.parametrize(("attempts", "shared"), [(1, 0), (0, 1)])
 def test_a_reply_that_was_taken_is_not_paid_for_now(attempts: int, shared: int) -> None:
     """Case 41: of unknown price or not, what another run or study paid for costs nothing now."""
-    used = RunTally()
+    used = RunTotals()
     used.entry(CallEntry(position="1.turn.0.0", attempts=attempts, read={"problem": None}))
     assert (used.unpriced, used.shared_unpriced) == (1, shared)

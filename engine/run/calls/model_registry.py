@@ -71,7 +71,7 @@ class ModelRegistry:
         Args:
             models: The spec's models by alias.
             providers: Providers to use in place of the spec's, by alias; ``*`` serves any other.
-            lines: The lines to accounts, where other registries use them too.
+            lines: The clients of accounts, where other registries use them too.
         """
         self._lines = lines or ModelClients()
         self._models = dict(models)
@@ -157,7 +157,7 @@ class ModelRegistries:
     """ModelRegistries of several teams: models with the same entry share one provider and its slots.
 
     Attributes:
-        lines: The lines to accounts.
+        lines: The clients of accounts.
     """
 
     def __init__(
@@ -171,24 +171,24 @@ class ModelRegistries:
         Args:
             providers: Providers to use in place of the specs', by alias; ``*`` serves any other.
             tell: Reports how an account's concurrency limit changes.
-            lines: The lines to accounts, where they are held elsewhere.
+            lines: The clients of accounts, where they are held elsewhere.
         """
         self._providers = providers
         self.lines = lines or ModelClients(report=tell)
-        self._desks: list[tuple[dict[str, Model], ModelRegistry]] = []
+        self._registries: list[tuple[dict[str, Model], ModelRegistry]] = []
 
     def of(self, models: Mapping[str, Model]) -> ModelRegistry:
         """Return the registry of a team's models, shared where common aliases mean the same."""
-        for known, registry in self._desks:
+        for known, registry in self._registries:
             if all(known.get(alias, model) == model for alias, model in models.items()):
                 known.update(models)
                 registry.know(models)
                 return registry
         registry = ModelRegistry(models, self._providers, self.lines)
-        self._desks.append((dict(models), registry))
+        self._registries.append((dict(models), registry))
         return registry
 
     async def aclose(self) -> None:
         """Close every registry."""
-        for _, registry in self._desks:
+        for _, registry in self._registries:
             await registry.aclose()

@@ -126,8 +126,8 @@ class Toolbox:
             canonical(result)  # a tool of a plugin may return what strict JSON cannot hold
         except ToolError as refused:
             return _timed(arguments, {"error": str(refused)}, started, error=True)
-        except (TypeError, ValueError, RecursionError) as fault:
-            words = f"{name} failed: {type(fault).__name__}: {fault}"
+        except (TypeError, ValueError, RecursionError) as error:
+            words = f"{name} failed: {type(error).__name__}: {error}"
             return _timed(arguments, {"error": words}, started, error=True)
         return _timed(arguments, result, started)
 

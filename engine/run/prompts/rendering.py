@@ -26,7 +26,7 @@ __all__ = ["Prompter", "RenderFailed", "ToolGate"]
 PromptTool: TypeAlias = Callable[[str, Mapping[str, JSON]], Awaitable[JSON]]
 
 
-_RENDER_FAULTS = (
+_RENDER_ERRORS = (
     *(TemplateError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),
 )
@@ -90,9 +90,9 @@ class Prompter:
             RenderFailed: An overriding template fails on the values it was given.
         """
         try:
-            return compiled(self._text(name)).render(variables).strip()
-        except _RENDER_FAULTS as fault:
-            raise RenderFailed(f"the template {name} could not be rendered: {fault}") from fault
+            return compiled(self._template_text(name)).render(variables).strip()
+        except _RENDER_ERRORS as error:
+            raise RenderFailed(f"the template {name} could not be rendered: {error}") from error
 
     async def system(self, role: Role, variables: Mapping[str, JSON], gate: ToolGate) -> str:
         """Return the system text of a role, "" where it has none."""
@@ -102,7 +102,7 @@ class Prompter:
         self, role: Role, variables: Mapping[str, JSON], gate: ToolGate, *, draft_seen: bool
     ) -> str:
         """Return the prompt of a role's own turn."""
-        text = role.prompt if role.prompt is not None else self._text("prompt")
+        text = role.prompt if role.prompt is not None else self._template_text("prompt")
         parts = [await self._render(text, variables, gate)]
         used = references(text).variables
         if variables["directive"] and "directive" not in used:
@@ -118,7 +118,7 @@ class Prompter:
         gate: ToolGate,
     ) -> str:
         """Return the prompt of a review turn; the superior's powers come last."""
-        text = phase_prompt if phase_prompt is not None else self._text("review")
+        text = phase_prompt if phase_prompt is not None else self._template_text("review")
         parts = [await self._render(text, variables, gate)]
         used = references(text).variables
         if not used & {"draft", "sight", "blackboard"}:
@@ -138,10 +138,10 @@ class Prompter:
         """
         try:
             return rendered_settings(value, variables)
-        except _RENDER_FAULTS as fault:
-            raise RenderFailed(f"a value for the team could not be rendered: {fault}") from fault
+        except _RENDER_ERRORS as error:
+            raise RenderFailed(f"a value for the team could not be rendered: {error}") from error
 
-    def _text(self, name: str) -> str:
+    def _template_text(self, name: str) -> str:
         text = self._templates.get(name)
         return text if text is not None else _shipped(name)
 
@@ -151,8 +151,8 @@ class Prompter:
                 template = compiled(text, asynchronous=True)
                 return await template.render_async({**variables, "tool": gate})
             return compiled(text).render(variables)
-        except _RENDER_FAULTS as fault:
-            raise RenderFailed(f"the prompt could not be rendered: {fault}") from fault
+        except _RENDER_ERRORS as error:
+            raise RenderFailed(f"the prompt could not be rendered: {error}") from error
 
 
 @cache

@@ -40,7 +40,7 @@ def sharing_of(
     if not arms and kept is None:
         return None
     study = store.path.resolve().parent.name
-    calls = ResponseCache(kept, version=KEY_VERSION, study=study, tell=report) if kept else None
+    calls = ResponseCache(kept, version=KEY_VERSION, study=study, report=report) if kept else None
     return StudySharing(store, arms=arms, kept=calls)
 
 

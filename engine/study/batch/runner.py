@@ -26,8 +26,7 @@ from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
-from orglab.results.store.journal.run_journal import RunJournal
-from orglab.results.store.journal.run_journal import Tally as RunTally
+from orglab.results.store.journal.run_journal import RunJournal, RunTotals
 from orglab.results.store.store import Store
 
 __all__ = [
@@ -257,7 +256,7 @@ class BatchRun:
         ending = await self._ending(planned, journal)
         if ending is not None:
             await self._finish(planned, ending)
-            self._count(ending, journal.tally)
+            self._count(ending, journal.totals)
 
     async def _ending(self, planned: PlannedRun, journal: RunJournal) -> Ending | None:
         """Return how a run ended; None where it was interrupted."""
@@ -344,7 +343,7 @@ class BatchRun:
         run_evaluator = self.run_evaluators[planned.arm.name]
         await run_evaluator.evaluate(planned.id, planned.unit, planned.replicate, self._stopping)
 
-    def _count(self, ending: Ending, used: RunTally) -> None:
+    def _count(self, ending: Ending, used: RunTotals) -> None:
         tally = self.tally
         setattr(tally, ending.status, getattr(tally, ending.status) + 1)
         tally.turns += ending.turns

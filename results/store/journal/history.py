@@ -48,51 +48,31 @@ def use_of(event: Event) -> tuple[str, str, int] | None:
     return around, event.body["link"], event.body["use"]
 
 
-class _Fates:
-    """Outputs by id, as events change what became of them."""
-
-    def __init__(self) -> None:
-        self.outputs: dict[str, Output] = {}
-
-    def output(self, body: Mapping[str, JSON], tick: int) -> None:
-        names = ("id", "copy", "role", "visit", "value", "text")
-        output = Output(tick=tick, **{name: body[name] for name in names})
-        self.outputs[output.id] = output
-
-    def delivered(self, body: Mapping[str, JSON], _: int) -> None:
-        self._change(body["output"], fate="delivered")
-
-    def withdrawn(self, body: Mapping[str, JSON], _: int) -> None:
-        self._change(body["output"], fate="rejected")
-
-    def unreviewed(self, body: Mapping[str, JSON], _: int) -> None:
-        self._change(body["output"], unreviewed=True)
-
-    def sent_back(self, body: Mapping[str, JSON], _: int) -> None:
-        self._change(body["output"], fate="sent back")
-
-    def verdict(self, body: Mapping[str, JSON], _: int) -> None:
-        if body.get("forced"):
-            self._change(body["output"], forced=True)
-
-    def lapsed(self, body: Mapping[str, JSON], _: int) -> None:
-        self._change(body["output"], fate="lapsed")
-
-    def _change(self, output: str, **what: JSON) -> None:
-        if output in self.outputs:
-            self.outputs[output] = replace(self.outputs[output], **what)
-
-
-_CHANGES = ("output", "delivered", "withdrawn", "unreviewed", "verdict", "sent_back", "lapsed")
+_OUTPUT_FIELDS = ("id", "copy", "role", "visit", "value", "text")
+_CHANGES: Mapping[str, Mapping[str, JSON]] = {
+    "delivered": {"fate": "delivered"},
+    "withdrawn": {"fate": "rejected"},
+    "unreviewed": {"unreviewed": True},
+    "sent_back": {"fate": "sent back"},
+    "verdict": {"forced": True},
+    "lapsed": {"fate": "lapsed"},
+}
+"""What an event changes in its output, by the event's kind; of verdicts, the forced ones."""
 
 
 def outputs_of(events: Iterable[Event]) -> tuple[Output, ...]:
     """Return every output of a run in order, with what became of it."""
-    fates = _Fates()
+    outputs: dict[str, Output] = {}
     for event in events:
-        if event.kind in _CHANGES:
-            getattr(fates, event.kind)(event.body, event.tick)
-    return tuple(fates.outputs.values())
+        body, change = event.body, _CHANGES.get(event.kind)
+        if event.kind == "output":
+            fields_of_output = {name: body[name] for name in _OUTPUT_FIELDS}
+            outputs[body["id"]] = Output(tick=event.tick, **fields_of_output)
+        elif change is None or (event.kind == "verdict" and not body.get("forced")):
+            continue
+        elif body["output"] in outputs:
+            outputs[body["output"]] = replace(outputs[body["output"]], **change)
+    return tuple(outputs.values())
 
 
 def verdicts_of(events: Iterable[Event]) -> tuple[Verdict, ...]:

@@ -13,11 +13,11 @@ from orglab.results.store.journal.history import use_of
 from orglab.results.store.journal.journal import Attempt, CallGuard, JournalError
 from orglab.results.store.row_codec import BlobKeeper, entry_row, event_row
 
-__all__ = ["Earlier", "RunJournal", "Tally"]
+__all__ = ["RunJournal", "RunTotals", "StoredRun"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Earlier:
+class StoredRun:
     """What earlier processes left of a run.
 
     Attributes:
@@ -37,7 +37,7 @@ class Earlier:
     retries: int = 0
 
 
-class _Keeper(Protocol):
+class _JournalStore(Protocol):
     """What the journal needs of the store."""
 
     @property
@@ -48,7 +48,7 @@ class _Keeper(Protocol):
 
 
 @dataclass(kw_only=True, slots=True)
-class Tally:
+class RunTotals:
     """Totals of a run, counted as they pass; ``docs/reference/store.md`` explains each."""
 
     turns: int = 0
@@ -117,29 +117,29 @@ class RunJournal:
         run: The run's number in the file.
         run_id: The run's id.
         status: How the run stood when it was opened.
-        tally: Totals so far.
+        totals: Totals so far.
         asked_again: Calls that were under way when a process died, and were retried.
         diverged: The ``seq`` of the first event that differed from the one an earlier process had
             written at its place; None where none did.
     """
 
     def __init__(
-        self, store: _Keeper, *, run: int, run_id: str, status: RunStatus, earlier: Earlier
+        self, store: _JournalStore, *, run: int, run_id: str, status: RunStatus, earlier: StoredRun
     ) -> None:
         self.run = run
         self.run_id = run_id
         self.status = status
-        self.tally = Tally()
+        self.totals = RunTotals()
         self.asked_again = earlier.asked_again
         self.diverged: int | None = None
         self._commits = store.commits
         self._keep_blob = store.keep_blob
         self._earlier = earlier
-        self._kept = set(earlier.entries)
+        self._stored_positions = set(earlier.entries)
         self._attempts = dict(earlier.attempts)
         self._in_flight = set(earlier.in_flight)
         for entry in earlier.entries.values():
-            self.tally.entry(entry)
+            self.totals.entry(entry)
 
     def recorded(self, position: str) -> JournalEntry | None:
         """Return the durable entry that an earlier process left at ``position``, or None."""
@@ -183,11 +183,11 @@ class RunJournal:
             ValueError: The body is no strict JSON, or a number does not fit.
             StoreError: It could not be written; nothing may be done on it.
         """
-        if entry.position in self._kept:
+        if entry.position in self._stored_positions:
             raise JournalError(f"run {self.run_id}: position {entry.position} is kept twice")
         row = entry_row(self.run, entry, self._keep_blob)
-        self._kept.add(entry.position)
-        self.tally.entry(entry)
+        self._stored_positions.add(entry.position)
+        self.totals.entry(entry)
         await self._commits.write([row])
 
     def emit(self, events: Sequence[Event]) -> None:
@@ -198,7 +198,7 @@ class RunJournal:
             StoreError: An earlier commit failed.
         """
         for event in events:
-            self.tally.event(event)
+            self.totals.event(event)
         rows = [event_row(self.run, event) for event in events]
         if self._earlier.events:
             rows = [

@@ -41,7 +41,7 @@ CALL = CallEntry(
 
 def keeper(file: Path, told: list[str], study: str = "first", version: str = "1") -> ResponseCache:
     """A study's kept calls, and what it is told."""
-    return ResponseCache(file, version=version, study=study, tell=told.append)
+    return ResponseCache(file, version=version, study=study, report=told.append)
 
 
 def test_a_call_that_one_study_kept_another_finds(tmp_path: Path) -> None:
