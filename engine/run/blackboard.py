@@ -175,8 +175,9 @@ class Blackboard:
         copy = post.entry.copy
         if self._last.get(copy) == output:
             del self._last[copy]
-            left = [each for each in self._posts if each.output and not each.hidden]
-            self._last |= {copy: each.output for each in left if each.entry.copy == copy}
+            for each in self._posts:
+                if each.output and not each.hidden and each.entry.copy == copy:
+                    self._last[copy] = each.output
 
     def entry(self, output: str, link: str = "", part: ListItem = None) -> BoardEntry:
         """Return an output's inbox entry: the value, or one item of a list in it."""
