@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
-from statsmodels.regression.mixed_linear_model import MixedLM, MixedLMParams, VCSpec
+from statsmodels.regression.mixed_linear_model import VCSpec
 
 from orglab.results.statistics.data.cells import Floats
+from orglab.results.statistics.models.likelihood import AlikeMixedLM
 from orglab.results.statistics.models.regression import Coefficient, coefficient
 
 __all__ = ["MOST_COLUMNS", "MOST_UNITS", "MixedModel", "mixed_model"]
@@ -30,9 +31,6 @@ MOST_COLUMNS = 150
 #: And of so many units where units are the only groups.
 MOST_UNITS = 2500
 
-#: Least part of the residual variance: statsmodels divides by variances, and takes those below 1e-10
-#: for infinite ones.
-_LEAST = 1e-8
 Codes: TypeAlias = npt.NDArray[np.intp]
 Fitted: TypeAlias = Any
 
@@ -70,21 +68,6 @@ class MixedModel:
     agrees: bool | None = None
     notes: tuple[str, ...] = ()
     why: str = ""
-
-
-class _BoundaryMixedLM(MixedLM):  # type: ignore[misc]  # statsmodels has no types
-    """statsmodels' model, whose fixed effects are defined also where a variance is 0."""
-
-    def get_fe_params(self, cov_re: Floats, vcomp: Floats, tol: float = 1e-10) -> Fitted:
-        """Return the fixed effects at the given variances."""
-        return super().get_fe_params(cov_re, np.maximum(vcomp, _LEAST), tol)
-
-    def hessian(self, params: MixedLMParams) -> Fitted:
-        """Return the second derivatives of the likelihood."""
-        if isinstance(params, MixedLMParams):
-            params = params.copy()
-            params.vcomp = np.maximum(params.vcomp, _LEAST)
-        return super().hessian(params)
 
 
 class _Design(NamedTuple):
@@ -194,7 +177,7 @@ def _fit(design: _Design) -> tuple[Fitted | None, str, tuple[str, ...]]:
     return (*last, tuple(dict.fromkeys(notes)))
 
 
-def _model(design: _Design) -> _BoundaryMixedLM:
+def _model(design: _Design) -> AlikeMixedLM:
     """Build the model: units are groups if nothing crosses them; else all rows are one group."""
     groups = design.units if design.judges is None else np.zeros(len(design.units), dtype=np.intp)
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
@@ -206,7 +189,7 @@ def _model(design: _Design) -> _BoundaryMixedLM:
     names = sorted(parts)
     mats = [[_indicators(*parts[name], rows) for rows in members] for name in names]
     columns = [[[str(at) for at in range(m.shape[1])] for m in each] for each in mats]
-    return _BoundaryMixedLM(
+    return AlikeMixedLM(
         design.outcome, design.fixed, groups=groups, exog_vc=VCSpec(names, columns, mats)
     )
 
