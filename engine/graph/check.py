@@ -40,7 +40,7 @@ def check_file(
     models: Path | None = None,
     trust: bool = False,
 ) -> Checked:
-    """Load and compile a topology, and reports all its errors together.
+    """Load and compile a topology, and report all its errors together.
 
     Where the loader finds errors, the sound parts are compiled all the same; what could merely
     follow from the parts left out is then not known.
@@ -67,5 +67,5 @@ def check_file(
 
 
 def _place(issue: SpecIssue, file: str) -> tuple[bool, str, int, int]:
-    """Return the checked file's own errors come first."""
+    """Return a sort key: the checked file's own errors come first."""
     return issue.file != file, issue.file, issue.line, issue.column

@@ -34,7 +34,7 @@ class _Changes:
         self.made: dict[str, JSON] = {}
 
     def topology(self) -> None:
-        """The whole document: its head stays as it is, links are amended by id."""
+        """Derive the whole document: its head stays as it is, links are amended by id."""
         self._define("topology")
         made = self.made["topology" + _SUFFIX]
         for key in _ALWAYS:

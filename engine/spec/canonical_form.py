@@ -84,7 +84,7 @@ def _remarks(part: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _ordered(value: JSON) -> JSON:
-    """Maps sorted by key, at any depth."""
+    """Return maps sorted by key, at any depth."""
     if isinstance(value, dict):
         return {key: _ordered(value[key]) for key in sorted(value)}
     return [_ordered(part) for part in value] if isinstance(value, list) else value

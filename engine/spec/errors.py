@@ -22,7 +22,7 @@ def path_text(path: SpecPath) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
-    """A error whose place is not yet looked up in a file.
+    """An error whose place is not yet looked up in a file.
 
     Attributes:
         path: Where in the document.
@@ -45,7 +45,7 @@ class SpecIssue:
 
     Attributes:
         file: The file as the user named it.
-        line: From 1; 0 where no line is to errors.
+        line: From 1; 0 where the error has no line.
         column: From 1.
         problem: What is wrong.
     """

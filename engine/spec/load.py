@@ -316,7 +316,7 @@ class _Loading:
         return self._settled(found)
 
     def _settled(self, data: dict[str, JSON]) -> dict[str, JSON]:
-        """Evaluators' short forms spread out; paths of data files relative to the spec's folder."""
+        """Return evaluators' short forms spread out; paths of data files relative to the spec's folder."""
         changes: dict[SpecPath, JSON] = {}
         for path, item, _ in evaluator_places(data):
             named = spread(item)

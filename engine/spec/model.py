@@ -265,7 +265,7 @@ class Stake:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuthorityLink:
-    """``source`` is the superior of each of ``targets``; see SPEC_LANGUAGE for each field.
+    """``source`` is the superior of each of ``targets``; ``docs/reference/spec.md`` explains each field.
 
     Attributes:
         id: ``A>B`` unless the author named it (``A>B,C`` for several subordinates).

@@ -248,7 +248,7 @@ class PluginCheck:
                 self._tell((*path, "params", name), wrong, hint=hint, at_key=True)
 
     def _key(self, model: Mapping[str, JSON], path: SpecPath) -> None:
-        """A stranger's spec may not have the user's key sent to a stranger's server."""
+        """Refuse to send the user's key to a server that an untrusted spec names."""
         typed = self.sources.origin(self.marks.value(path).file).typed
         if not self.trust and not typed and (risk := key_risk(model)):
             hint = "where you trust the spec add --trust, or give a catalogue of yours by --models"

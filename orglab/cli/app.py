@@ -87,7 +87,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """A laboratory for organisations of language-model agents."""
+    """Run experiments on organisations of language-model agents."""
 
 
 def _replace_unprintable() -> None:
@@ -114,5 +114,5 @@ def main() -> None:
 
 def _tell(lines: list[str], code: int = WRONG) -> None:
     for line in lines:
-        sys.stderr.write(f"{visible(line)}\n")  # a issue quotes what an untrusted author wrote
+        sys.stderr.write(f"{visible(line)}\n")  # an issue quotes what an untrusted author wrote
     sys.exit(code)

@@ -54,7 +54,7 @@ def progress_of(console: Console, name: str, unreal: str = "") -> Iterator[Progr
 
 @contextmanager
 def paused(bar: Bar) -> Iterator[None]:
-    """The bar is away while a person is asked at the same terminal."""
+    """Hide the bar while a person is asked at the same terminal."""
     bar.stop()
     try:
         yield

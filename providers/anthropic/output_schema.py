@@ -113,7 +113,7 @@ def _is_object(schema: Mapping[str, JSON]) -> bool:
 
 
 def _close(schema: Mapping[str, JSON], kept: dict[str, Any]) -> None:
-    """The API takes objects with names of their own alone, and wants that written."""
+    """Close objects: the API takes only named properties, and requires that to be written."""
     more = schema.get("additionalProperties")
     named = bool(schema.get("properties"))
     if "patternProperties" in schema or (more is not False and (more is not None or not named)):

@@ -42,10 +42,10 @@ class AttemptGuard(Protocol):
     """Decides whether an attempt may be made, given how many were interrupted; may raise."""
 
     async def reserve(self, cut: int) -> None:
-        """Called before an attempt is queued; may wait for other calls to end."""
+        """Reserve an attempt before it is queued; may wait for other calls to end."""
 
     async def begin(self, cut: int) -> None:
-        """Called immediately before an attempt is sent."""
+        """Record an attempt immediately before it is sent."""
 
 
 HOSTED_TIMEOUT_SECONDS = 600.0

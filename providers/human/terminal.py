@@ -143,7 +143,7 @@ class Terminal:
             self._waiting.set_result(self._lines.pop(0))
 
     def hang_up(self) -> None:
-        """The person has gone: whoever waits for them, and whoever asks later, is interrupted."""
+        """Interrupt whoever waits for the person, and whoever asks later: the person has gone."""
         self._gone = True
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(Interrupted("the person at the terminal stopped"))
@@ -154,5 +154,5 @@ TERMINAL: Final = Terminal()
 
 
 def hang_up() -> None:
-    """Stops asking the person at this process's terminal: on Ctrl-C, from the event loop."""
+    """Stop asking the person at this process's terminal: on Ctrl-C, from the event loop."""
     TERMINAL.hang_up()

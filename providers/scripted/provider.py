@@ -61,7 +61,7 @@ class ScriptedProvider(Provider):
 
     @classmethod
     def from_lines(cls, lines: Iterable[Mapping[str, JSON]]) -> ScriptedProvider:
-        """Replies from lines, as in a script file.
+        """Return replies from lines, as in a script file.
 
         Raises:
             ValueError: A line is wrong; the text names its number.
@@ -70,7 +70,7 @@ class ScriptedProvider(Provider):
 
     @classmethod
     def from_spec(cls, model: str, options: Mapping[str, JSON]) -> ScriptedProvider:  # noqa: ARG003 - the port's
-        """Replies from the JSONL file named by the option ``file``.
+        """Return replies from the JSONL file named by the option ``file``.
 
         Raises:
             ValueError: The file is not named, cannot be read, or a line is wrong.
@@ -118,7 +118,7 @@ class ScriptedProvider(Provider):
 
 
 def _where(labels: Labels) -> str:
-    """Unit, role and visit of a call, in words."""
+    """Return unit, role and visit of a call, in words."""
     call = f", call {labels.call}" if labels.call else ""
     return f"unit {labels.unit!r}, role {labels.copy or labels.role!r}, visit {labels.visit}{call}"
 

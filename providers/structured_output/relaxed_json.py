@@ -2,7 +2,7 @@
 
 Beyond JSON it takes single quotes, ``True False None``, comments (``//``, ``#``, ``/* */``),
 trailing commas, plain bare keys, raw line ends in texts, and any white space between tokens.
-Nothing is evaluated; whatever else stands there is a error.
+Nothing is evaluated; whatever else stands there is an error.
 """
 
 from __future__ import annotations

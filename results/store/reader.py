@@ -298,7 +298,7 @@ class Reader:
         return loads_stored(next(rows)["text"])
 
     def blobs(self, names: Iterable[str]) -> dict[str, str]:
-        """Stored texts by hash."""
+        """Return stored texts by hash."""
         asked = list(names)
         found: dict[str, str] = {}
         for start in range(0, len(asked), _MANY):
@@ -356,7 +356,7 @@ class Reader:
             )
 
     def measured(self, run_id: str) -> set[tuple[str, str]]:
-        """Evaluator and arguments of what has measured a run."""
+        """Return evaluator and arguments of what has measured a run."""
         self._settle(run_id)
         sql = """SELECT evaluator, arguments FROM evaluations
                  WHERE run=(SELECT run FROM runs WHERE id=?)"""

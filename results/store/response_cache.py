@@ -283,7 +283,7 @@ def _check(connection: sqlite3.Connection) -> None:
 
 
 def _sorted(value: JSON) -> JSON:
-    """Maps in one order, so that texts compare equal where the values are."""
+    """Return maps in one order, so that texts compare equal where the values are."""
     if isinstance(value, Mapping):
         return {name: _sorted(value[name]) for name in sorted(value)}
     if isinstance(value, list | tuple):

@@ -397,7 +397,7 @@ def _installed(name: str) -> str | None:
 
 
 def _refuse_links(study: Path) -> None:
-    """A study's files are real ones: a link in a stranger's folder could name any file."""
+    """Refuse links: in a stranger's folder one could name any file."""
     for end in ("", "-wal", "-shm", "-journal"):
         if study.with_name(study.name + end).is_symlink():
             raise StoreError(f"{study}{end} is a link: name the folder of the real file")

@@ -1,7 +1,7 @@
 """One vocabulary: coined words of earlier versions do not come back.
 
-`CONTRIBUTING.md` has the table of standard terms. The list of files that still use an old word may only
-shrink; where a word belongs to the spec language, the store or an entry point it is exempt by name.
+`CONTRIBUTING.md` has the table of standard terms.
+Where a word belongs to the spec language, the store or an entry point it is exempt by name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("engine", "evaluators", "orglab", "providers", "results")
-NOT_YET = ROOT / "tests/house/old_words.txt"
 
 STANDARD = {
     "teller": "event renderer",
@@ -116,11 +115,10 @@ def checked_texts() -> dict[str, str]:
 
 def test_old_words_do_not_come_back() -> None:
     """Each finding names the file and the words; the standard term stands in this file."""
-    allowed = set(NOT_YET.read_text(encoding="utf-8").split()) if NOT_YET.is_file() else set()
     found = {
         name: sorted(set(words))
         for name, text in checked_texts().items()
-        if name not in allowed and (words := old_words(text))
+        if (words := old_words(text))
     }
     assert found == {}
 

@@ -125,7 +125,7 @@ def _evaluators(
 def _inside(
     path: SpecPath, value: JSON, allowed: Allowed
 ) -> Iterator[tuple[SpecPath, str, Allowed]]:
-    """Yield every text within settings is a template."""
+    """Yield each text within settings, as a template."""
     if isinstance(value, str):
         yield path, value, allowed
     elif isinstance(value, Mapping):

@@ -232,7 +232,7 @@ def _across(
 
 
 def _swing(pen: _Pen, to: Point) -> None:
-    """An S from where the pen is, level at both ends."""
+    """Return an S curve from the current point, level at both ends."""
     x, y = pen.points[-1]
     reach = (to[0] - x) / 2
     pen.curve((x + reach, y), (to[0] - reach, to[1]), to)

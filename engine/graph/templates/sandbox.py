@@ -134,7 +134,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return {**self.globals, **(d or {})}
 
     def preprocess(self, source: str, name: str | None = None, filename: str | None = None) -> str:
-        """Return a tag alone on its line leaves no line behind; every line keeps its number."""
+        """Remove the line of a tag that is alone on it; every other line keeps its number."""
         return _ALONE.sub(_close_up, super().preprocess(source, name, filename))
 
     def _generate(

@@ -136,7 +136,7 @@ class _Merge:
     def _check_new(
         self, new: Located, own: str | None, ids: Mapping[str, int], path: SpecPath
     ) -> None:
-        """A link with an id, but without ends, is meant to change one of the base."""
+        """Refuse a link with an id but without ends: it is meant to change one of the base."""
         data = new.data
         if own is None or not isinstance(data, dict) or "from" in data or "to" in data:
             return

@@ -188,7 +188,7 @@ def masked(document: Located) -> Located:
 def split_overrides(
     overrides: Mapping[str, JSON], data: Mapping[str, JSON]
 ) -> tuple[dict[str, JSON], dict[str, dict[str, JSON]]]:
-    """Overrides of the document itself, and those that reach into the team of a role."""
+    """Return overrides of the document itself, and those that reach into the team of a role."""
     teams = {name for name, role in maps(data.get("roles")) if TEAM in role}
     own: dict[str, JSON] = {}
     within: dict[str, dict[str, JSON]] = {}

@@ -1,4 +1,4 @@
-"""The sound parts of a invalid document, so that the graph can be checked in the same go."""
+"""The valid parts of an invalid document, so that the graph is checked in the same pass."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Sound:
 
 
 def sound_parts(data: Mapping[str, JSON], problems: Iterable[Problem]) -> Sound:
-    """Return ``data`` without what the problems errors, and without what then is not whole.
+    """Return ``data`` without the parts that the problems concern, and without what is then incomplete.
 
-    A invalid cap counts as 1, so that no cycle seems uncapped for it.
+    An invalid cap counts as 1, so that no cycle seems uncapped for it.
     """
     marked: JSON = dict(data)
     for problem in problems:
@@ -78,7 +78,7 @@ def _without(node: JSON, path: SpecPath, new: JSON) -> JSON:
 
 
 def _in_place(path: SpecPath, *, of_link: bool) -> JSON:
-    """Return what is in the place of a invalid thing: 1 for a link's cap, else nothing."""
+    """Return what takes the place of an invalid part: 1 for a link's cap, else nothing."""
     return 1 if of_link and path == ("cap",) else _GONE
 
 
@@ -136,7 +136,7 @@ def _is_there(node: JSON, path: SpecPath) -> bool:
 
 
 def _filled(part: JSON, problem: Problem) -> JSON:
-    """Return a missing cap counts as 1; whatever else is missing takes the part with it."""
+    """Return a part with what it requires: a missing cap counts as 1; without any other key the part is left out."""
     if problem.path == ("cap",) and isinstance(part, dict):
         return {**part, "cap": 1}
     return _GONE

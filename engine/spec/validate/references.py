@@ -89,7 +89,7 @@ def name_problems(
 
 
 def _is_lost(data: Mapping[str, JSON], section: str) -> bool:
-    """Return the section stands under a misspelt key, which is a error itself; so no name in it is known."""
+    """Return whether the section has a misspelt key, which is an error itself; so no name in it is known."""
     fields = definition("topology")["properties"]
     return section not in data and any(
         nearest(key, [section]) for key in data if key not in fields and key[:2] != "x-"

@@ -199,7 +199,7 @@ def _missing_kind(branches: Iterable[Sequence[_Error]], path: SpecPath) -> list[
 
 
 def _missing(branch: Iterable[_Error]) -> list[str]:
-    """Required keys that a branch misses in the value itself."""
+    """Return required keys that a branch misses in the value itself."""
     parts = [p for p in branch if p.validator == "required" and not p.relative_path]
     return [key for part in parts[:1] for key in part.validator_value if key not in part.instance]
 

@@ -17,7 +17,7 @@ _SHOWN = 40
 
 
 class SyntaxIssue(NamedTuple):
-    """A error of syntax.
+    """An error of syntax.
 
     Attributes:
         line: From 1.

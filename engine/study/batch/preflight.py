@@ -80,7 +80,7 @@ def unbounded_judges(team: Team) -> list[str]:
 
 
 def unbounded_uses(uses: Sequence[EvaluatorUse], unit: Unit, folder: Path) -> list[str]:
-    """The same of evaluators whose files lie in ``folder``."""
+    """Return the same of evaluators whose files lie in ``folder``."""
     entries = [entry for made in _made(uses, unit, folder) for entry in made.asks()]
     return _unbounded(_judges(entries, folder))
 

@@ -72,7 +72,7 @@ class StudySharing(SharedResponses):
     async def claim(
         self, identity: str, request: Callable[[], Mapping[str, JSON]], *, cacheable: bool
     ) -> CallEntry | None:
-        """The reply to an identical call, or None: then the caller makes it and says ``publish``.
+        """Return the reply to an identical call, or None: then the caller makes it and says ``publish``.
 
         Where another run is making the call, its reply is waited for.
         """

@@ -1,4 +1,4 @@
-"""Many runs of one team: concurrently, resumable, each measured when it ends.
+"""Many concurrent runs, resumable, each measured when it ends.
 
 The same call again resumes where an earlier one stopped: what is completed or stopped stays, a
 failed run stays failed unless it is to be tried again, everything else is resumed from its
@@ -191,7 +191,7 @@ class BatchRun:
         return self.tally
 
     def _others(self) -> int:
-        """Runs in the study that are not of this batch."""
+        """Return runs in the study that are not of this batch."""
         if self.tally.done == self.tally.planned:
             return len(self.statuses) - self._found_in_store
         return len(self.statuses.keys() - {run.id for run in self.batch.planned()})
@@ -291,7 +291,7 @@ class BatchRun:
         self._ready = True
 
     def _undone(self) -> Iterator[PlannedRun]:
-        """Runs to be played, until there is one of each arm."""
+        """Return runs to be played, until there is one of each arm."""
         arms: set[str] = set()
         for planned in self.batch.planned():
             if len(arms) == len(self.batch.arms):
@@ -302,7 +302,7 @@ class BatchRun:
                 yield planned
 
     def _closed(self, reason: str) -> None:
-        """An account is closed to us: no other call is begun, or each would fail a run."""
+        """Stop after an account refuses us: further calls would each fail a run."""
         if not self.stop.is_set():
             self.tally.warnings.append(
                 f"Stopped: no call of this account can be answered ({reason}). After the account is "

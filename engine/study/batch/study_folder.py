@@ -51,7 +51,7 @@ def load_team(
     models: Path | None = None,
     trust: bool = False,
 ) -> Team:
-    """Loads, checks and compiles a topology.
+    """Load, check and compile a topology.
 
     Args:
         path: The spec.

@@ -202,7 +202,7 @@ class Rescoring:
         return self.stop.is_set() or (self.budget is not None and self.budget.reached)
 
     def _closed(self, reason: str) -> None:
-        """An account of a judge is closed to us."""
+        """Stop after a judge's account refuses us."""
         if not self.stop.is_set():
             self.report(f"Stopped: no call of this account can be answered ({reason}).")
         self.stop.set()

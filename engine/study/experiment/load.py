@@ -61,7 +61,7 @@ __all__ = [
 
 
 def kind_of(path: Path) -> str:
-    """The kind that a document says it is; ``topology`` where it says nothing readable."""
+    """Return the kind that a document says it is; ``topology`` where it says nothing readable."""
     try:
         data = read_bytes(read_limited(path), str(path)).data
     except FileRefused:
@@ -157,7 +157,7 @@ class ExperimentLoading(DocumentLoading[Experiment]):
         return {path: value for path, value in sets.items() if path not in own}
 
     def _evened(self, treatment: JSON) -> None:
-        """A ``--set`` of what the arms differ in would leave no treatment, and nobody would see it."""
+        """Refuse a ``--set`` of what the arms differ in: it would silently remove the treatment."""
         lists = treatment if isinstance(treatment, dict) else {"": treatment}
         for name, paths in lists.items():
             for index, path in enumerate(paths):

@@ -227,5 +227,5 @@ class _Bill:
 
 
 def _size(use: PastUse, paid: bool) -> tuple[int, int, int, int]:
-    """Calls, tokens read, of them cached, tokens written."""
+    """Return calls, tokens read, of them cached, tokens written."""
     return use.paid if paid else (use.calls, use.input, use.cached, use.output)

@@ -180,7 +180,7 @@ class ModelPlan:
 
 
 def unreal_dollars(models: Iterable[Model]) -> str:
-    """``simulated`` or ``partly simulated``, as the dollars of models are; "" where all are real."""
+    """Return ``simulated`` or ``partly simulated``, as the dollars of models are; "" where all are real."""
     simulated = [each.provider in _SIMULATED for each in models]
     return unreal(sum(simulated), len(simulated))
 

@@ -82,6 +82,6 @@ def priced(model: Model) -> Priced:
 
 
 def most_expensive(models: Iterable[Model], usage: TokenUsage, longest: int = 0) -> float | None:
-    """The most that tokens can cost where any of several models may be asked."""
+    """Return the most that tokens can cost where any of several models may be asked."""
     costs = [priced(model).cost(usage, longest) for model in models]
     return None if None in costs else max((each for each in costs if each is not None), default=0.0)

@@ -145,7 +145,7 @@ class _Loading(DocumentLoading[Sweep]):
     def _cells(
         self, bases: Bases, factors: Sequence[Factor], points: Sequence[Point]
     ) -> list[Cell]:
-        """The teams that are run; [] where what they hang on has errors."""
+        """Return the teams that are run; [] where what they hang on has errors."""
         if not points or any(issue.problem.path[:1] == ("vary",) for issue in self.issues):
             return []
         maker = VariantCompiler(bases, factors, self.marks, self.options)
@@ -192,7 +192,7 @@ def _of_sweep(problems: Iterator[Problem], data: Mapping[str, JSON]) -> Iterator
 
 
 def _analysis_problems(data: Mapping[str, JSON], factors: Sequence[Factor]) -> Iterator[Problem]:
-    """References of factors or values that there are not."""
+    """Return references of factors or values that there are not."""
     by_path = {factor.path: factor for factor in factors}
     for path, value in data.get("analysis", {}).get("reference", {}).items():
         at = ("analysis", "reference", path)

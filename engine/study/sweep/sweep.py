@@ -116,7 +116,7 @@ class Sweep(StudyDesign):
         }
 
     def _reference_arm(self) -> str:
-        """The arm that others are compared with; "" over a topology."""
+        """Return the arm that others are compared with; "" over a topology."""
         if self.experiment is None:
             return ""
         contrasts = self.experiment.contrasts

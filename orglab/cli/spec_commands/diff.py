@@ -106,7 +106,7 @@ def _print(console: Console, found: Comparison, *, full: bool) -> None:
 
 
 def _also_measured(console: Console, found: Comparison) -> None:
-    """Evaluators are the experiment's own: no difference of the teams."""
+    """Leave evaluators out: they are the experiment's, no difference of the teams."""
     for each in found.measured:
         console.print(Text("also measured differently: ").append(_line(each)))
 
@@ -134,7 +134,7 @@ def _line(each: Difference, style: str = "") -> Text:
 
 
 def _changed_prompts(console: Console, found: Comparison) -> None:
-    """The changed lines of prompts concurrently; those that change alike, once."""
+    """Yield the changed lines of prompts side by side; those that change alike, once."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for pair in found.prompts:
         if pair.left and pair.right:
@@ -202,7 +202,7 @@ def _marked(left: str, right: str, without: str = "") -> Text:
 
 
 def _signed(kind: str, text: str) -> str:
-    """Changes can be reported without colours too."""
+    """Yield changes in a form that is readable without colours."""
     if kind == "left":
         return f"[-{text}-]"
     return f"{{+{text}+}}" if kind == "right" else text

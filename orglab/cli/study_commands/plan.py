@@ -134,7 +134,7 @@ def _arms_table(found: Plan) -> Table:
 
 
 def _column(table: Table, title: str) -> None:
-    """A column: names, which differ in their last letters, are broken and never cut."""
+    """Add a column: names, which differ in their last letters, are wrapped and never cut."""
     table.add_column(
         title, justify="right" if title else "left", overflow="ellipsis" if title else "fold"
     )

@@ -56,12 +56,12 @@ class DispatchedRun:
     issue: Exception | None = None
 
     def end(self, ending: Ending) -> None:
-        """It ended at the worker."""
+        """Record that the run ended at the worker."""
         if not self.ended.done():
             self.ended.set_result(ending)
 
     def fail(self, why: BaseException) -> None:
-        """It did not end."""
+        """Record that the run did not end."""
         if not self.ended.done():
             self.ended.set_exception(why)
 
@@ -158,7 +158,7 @@ class WorkerConnection:
             await self._let_go()
 
     def drop(self) -> None:
-        """The scheduler has lost the worker: it is heard no more."""
+        """Drop the worker: the scheduler has lost it."""
         self._dropped.set()
 
     async def _pull(self) -> None:
@@ -222,7 +222,7 @@ class WorkerConnection:
     # --- runs -----------------------------------------------------------------------------------
 
     def _run(self, number: int, run: int, events: Sequence[JSON]) -> DispatchedRun | None:
-        """A run that the worker has, its events added."""
+        """Return a run that the worker has, its events added."""
         dispatched = self.runs.get(run)
         if dispatched is None:
             self._refuse(number, "gone", SUPERSEDED)
@@ -311,7 +311,7 @@ class WorkerConnection:
     # --- the end ------------------------------------------------------------------------------
 
     async def _let_go(self) -> None:
-        """The worker is gone: what came is kept, the rest is given back, its runs are others'."""
+        """Release a lost worker's runs: what came is kept, the rest is given back."""
         for task in self._waiting:
             task.cancel()
         await asyncio.gather(*self._waiting, *self._keeping, return_exceptions=True)

@@ -83,7 +83,7 @@ class RemoteJournal:
         self._events += forms
 
     def events(self) -> list[JSON]:
-        """The events that were not sent yet; whoever takes them sends them."""
+        """Return the events that were not sent yet; whoever takes them sends them."""
         events, self._events = self._events, []
         return events
 
@@ -122,7 +122,7 @@ class RemoteSharing(SharedResponses):
     async def claim(
         self, identity: str, request: Callable[[], Mapping[str, JSON]], *, cacheable: bool
     ) -> CallEntry | None:
-        """The reply to an identical call, or None: then the caller makes it."""
+        """Return the reply to an identical call, or None: then the caller makes it."""
         form = await self._session.ask(
             "claim", identity, dict(request()) if cacheable else None, cacheable
         )
