@@ -6,24 +6,20 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import SpecIssue
 from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
-from orglab.engine.study.batch.budget import refuse_unbounded
 from orglab.engine.study.batch.executor import run_batch
-from orglab.engine.study.batch.study_folder import in_here, load_team
+from orglab.engine.study.batch.study_folder import load_team
 from orglab.engine.study.batch.units import UnitError, read_units, unit_of
-from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.providers.base import JSON, Provider
 from orglab.results.records import RunRecord, Score
 from orglab.results.store.reader import Reader
-from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
 from orglab.run_request import RunRequest, document_request, team_request
 
@@ -182,10 +178,9 @@ async def run_async(
     request = team_request(
         compiled, _units(compiled, inputs, units), replicates=replicates, seed=seed
     )
-    folder, batch = _prepared(
-        request,
-        out,
-        cache,
+    folder, batch = request.prepared(
+        Path(out) if out is not None else None,
+        cache=cache,
         retry_failed=retry_failed,
         providers=providers or {},
         at_once=at_once,
@@ -241,10 +236,13 @@ def run_experiment(
         replicates=replicates,
         trust=trust,
     )
-    folder, batch = _prepared(
-        request, out, cache, retry_failed=retry_failed, providers=providers or {}, max_cost=max_cost
+    folder, batch = request.prepared(
+        Path(out) if out is not None else None,
+        cache=cache,
+        retry_failed=retry_failed,
+        providers=providers or {},
+        max_cost=max_cost,
     )
-    refuse_unbounded(batch.max_cost, batch.teams)
     # Opened outside a loop: opening compares the arms' prompts in one of its own.
     study = _outside_loops(lambda: _run_study(request, batch, folder, progress))
     if report and study.tally.done == study.tally.planned:
@@ -273,20 +271,6 @@ async def _run_and_close(
     finally:
         store.close()
     return Study(folder=folder, tally=tally, runs=tuple(run.id for run in batch.planned()))
-
-
-def _prepared(
-    request: RunRequest,
-    out: Path | str | None,
-    cache: bool,
-    **options: Any,  # noqa: ANN401 - Batch's own fields
-) -> tuple[Path, Batch]:
-    """Return the study's folder and the batch with ``options``; changed tools are refused."""
-    folder = Path(out) if out is not None else in_here(request.folder)
-    if out is None:
-        refuse_changed_tools(folder, request.batch.teams)
-    kept = response_cache_file(folder) if cache else None
-    return folder, replace(request.batch, kept=kept, **options)
 
 
 def _outside_loops(work: Callable[[], Study]) -> Study:

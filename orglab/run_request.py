@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
+from orglab.engine.study.batch.budget import refuse_unbounded
 from orglab.engine.study.batch.study_folder import (
+    fresh_folder,
+    in_here,
     open_experiment,
     open_study,
     study_folder,
 )
 from orglab.engine.study.experiment.document_loading import LoadKeywords
 from orglab.engine.study.experiment.load import Experiment, guard, kind_of, load_experiment
+from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.engine.study.sweep.load import Sweep, load_sweep
 from orglab.engine.study.sweep.study_folder import open_sweep
+from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
 
 __all__ = ["RunRequest", "document_request", "experiment_request", "team_request"]
@@ -45,6 +50,35 @@ class RunRequest:
     experiment: Experiment | None = None
     sweep: Sweep | None = None
     made_up_unit: bool = False
+
+    def prepared(
+        self,
+        out: Path | None,
+        *,
+        fresh: bool = False,
+        cache: bool = True,
+        **options: Any,  # noqa: ANN401 - Batch's own fields
+    ) -> tuple[Path, Batch]:
+        """Return the study's folder and the batch with ``options``.
+
+        Args:
+            out: The folder that the user named; None: the default one, where changed tools are refused.
+            fresh: Take a new folder beside the old one.
+            cache: Use the response cache beside the study.
+            options: Fields of ``Batch``.
+
+        Raises:
+            ValueError: Money is limited and a model has no largest cost.
+        """
+        folder = out or in_here(self.folder)
+        if fresh:
+            folder = fresh_folder(folder)
+        elif out is None:
+            refuse_changed_tools(folder, self.batch.teams)
+        kept = response_cache_file(folder) if cache else None
+        batch = replace(self.batch, kept=kept, **options)
+        refuse_unbounded(batch.max_cost, batch.teams)
+        return folder, batch
 
     @property
     def has_report(self) -> bool:

@@ -8,11 +8,11 @@ from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.checks import EvaluationContext, make_evaluator
 from orglab.engine.run.engine import Unit, resolver
 from orglab.engine.spec.model import EvaluatorUse
+from orglab.engine.study.batch.preflight import asks_models
 from orglab.engine.study.batch.run_gate import Interrupted
 from orglab.engine.study.evaluate.judging import Judging
 from orglab.evaluators.base import Evaluator
 from orglab.evaluators.evaluate import evaluate_run
-from orglab.providers.registry import load_plugin
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.store import Store
 
@@ -50,7 +50,7 @@ class RunEvaluator:
     ) -> None:
         """Measure an ended run with what has not measured it yet.
 
-        A failing evaluator leaves its words in the store; nothing crashes. Where the user says
+        A failing evaluator leaves its error in the store; nothing crashes. Where the user says
         stop, what is not measured yet is left for the next time.
         """
         uses = self._missing(run_id)
@@ -63,8 +63,8 @@ class RunEvaluator:
             try:
                 made.append((str(number), make_evaluator(use, toolbox)))
             except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-                words = f"{type(error).__name__}: {error}"
-                await self.store.add_scores(run_id, *_key(use), [], words)
+                reason = f"{type(error).__name__}: {error}"
+                await self.store.add_scores(run_id, *_key(use), [], reason)
         asker = self.judging.asker(run_id, unit.id, replicate, stopping)
         context = EvaluationContext(inputs=unit.inputs, extra=unit.extra, ask=asker.ask)
         try:
@@ -81,13 +81,8 @@ class RunEvaluator:
             return list(self.uses)
         known = self.store.measured(run_id)
         if self.retry and self.store.judges_failed(run_id):
-            known -= {_key(use) for use in self.uses if _asks(use)}
+            known -= {_key(use) for use in self.uses if asks_models(use)}
         return [use for use, key in zip(self.uses, self._keys, strict=True) if key not in known]
-
-
-def _asks(use: EvaluatorUse) -> bool:
-    kind: type[Evaluator] = load_plugin("orglab.evaluators", use.use)
-    return kind.asks is not Evaluator.asks
 
 
 def _key(use: EvaluatorUse) -> tuple[str, str]:

@@ -12,12 +12,12 @@ from orglab.engine.run.checks import EvaluationContext, make_evaluator
 from orglab.engine.run.engine import Unit, resolver
 from orglab.engine.spec.compose.model_entry import model_of_entry
 from orglab.engine.spec.model import Model
+from orglab.engine.study.batch.preflight import asks_models
 from orglab.engine.study.plan.dry_run import DryRun
-from orglab.evaluators.base import EvaluationError, Evaluator
+from orglab.evaluators.base import EvaluationError
 from orglab.evaluators.evaluate import evaluate_run
 from orglab.providers.base import JSON
 from orglab.providers.pricing.token_estimate import text_tokens
-from orglab.providers.registry import load_plugin
 from orglab.results.store.journal.history import run_record
 
 __all__ = ["Question", "dry_run_questions"]
@@ -38,7 +38,7 @@ class Question:
 
 async def dry_run_questions(team: Team, unit: Unit, run: DryRun) -> list[Question] | None:
     """Return what judges would be asked; None where the dry run came to no answer to judge."""
-    uses = [use for use in team.topology.evaluators if _asks(use.use)]
+    uses = [use for use in team.topology.evaluators if asks_models(use)]
     if not uses:
         return []
     if run.outcome.status != "completed":
@@ -52,11 +52,6 @@ async def dry_run_questions(team: Team, unit: Unit, run: DryRun) -> list[Questio
     record = run_record(about, list(run.journal.events.values()), run.journal.entries.values())
     await evaluate_run(record, made, context)
     return asked.questions
-
-
-def _asks(name: str) -> bool:
-    kind: type[Evaluator] = load_plugin("orglab.evaluators", name)
-    return kind.asks is not Evaluator.asks
 
 
 @dataclass

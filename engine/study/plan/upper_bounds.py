@@ -13,7 +13,7 @@ from orglab.engine.spec.model import Model, Role, RoleLimits, Topology
 from orglab.engine.study.batch.preflight import judge_models
 from orglab.engine.study.plan.dry_run import DryRun, dry_run
 from orglab.engine.study.plan.dry_run_judging import Question, dry_run_questions
-from orglab.engine.study.plan.prices import most_expensive
+from orglab.engine.study.plan.prices import known, known_sum, most_expensive
 from orglab.providers.base import JSON, TokenUsage
 
 __all__ = ["ModelBound", "UsageBound", "UsageBounds", "sum_of", "upper_bounds"]
@@ -46,13 +46,9 @@ class UsageBound(NamedTuple):
 
 
 def sum_of(parts: Iterable[UsageBound]) -> UsageBound:
-    """All together; unknown where a part is."""
-    total: list[float | None] = [0, 0, 0, 0.0]
-    for part in parts:
-        for index, value in enumerate(part):
-            known = total[index]
-            total[index] = None if value is None or known is None else known + value
-    return UsageBound(*total)  # type: ignore[arg-type]
+    """Return the bounds added up; a part is unknown where it is in any of them."""
+    columns = zip(UsageBound(0, 0, 0, 0.0), *parts, strict=True)
+    return UsageBound(*map(known_sum, columns))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -211,8 +207,8 @@ def _bound(
 
 def _longest_reply(models: Iterable[Model]) -> int | None:
     written = [model.params.get("max_output_tokens") for model in models]
-    known = [bound for bound in written if isinstance(bound, int)]
-    return max(known) if known and len(known) == len(written) else None
+    lengths = known(bound if isinstance(bound, int) else None for bound in written)
+    return int(max(lengths)) if lengths else None
 
 
 def _judging(team: Team, asked: Sequence[Sequence[Question] | None]) -> list[ModelBound]:

@@ -213,7 +213,7 @@ def _prices(found: Plan) -> Iterator[str]:
     """Each model's price a million tokens, once."""
     for model in found.models:
         for each in model.line.models:
-            yield visible(f"{each.provider} {each.model}".rstrip() + f": {priced(each).words()}")
+            yield visible(f"{each.provider} {each.model}".rstrip() + f": {priced(each).summary()}")
 
 
 def _notes(found: Plan) -> Iterator[str]:

@@ -6,7 +6,6 @@ import asyncio
 import gc
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -32,18 +31,14 @@ from orglab.cli.progress import progress_of
 from orglab.cli.run_options import RunOptions, design_summary, request_of
 from orglab.cli.study_commands.report import tell_report
 from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
-from orglab.engine.study.batch.budget import refuse_unbounded
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.preflight import judge_models
-from orglab.engine.study.batch.study_folder import fresh_folder, in_here
-from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.engine.study.plan.plan import unreal_dollars
 from orglab.evaluators.base import EvaluationError
 from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
 from orglab.results.number_format import amount, dollars
 from orglab.results.store.reader import Reader
-from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
 
 __all__ = ["run"]
@@ -95,18 +90,14 @@ def run(
             trust=trust,
         )
     )
-    folder = out or in_here(request.folder)
-    folder = fresh_folder(folder) if fresh else folder
-    if out is None and not fresh:
-        refuse_changed_tools(folder, request.batch.teams)
-    batch = replace(
-        request.batch,
+    folder, batch = request.prepared(
+        out,
+        fresh=fresh,
+        cache=cache,
         retry_failed=retry_failed,
         at_once=at_once,
         max_cost=max_cost,
-        kept=response_cache_file(folder) if cache else None,
     )
-    refuse_unbounded(batch.max_cost, batch.teams)
     console = Console()
     for line in design_summary(request):
         console.print(visible(line), markup=False, highlight=False)

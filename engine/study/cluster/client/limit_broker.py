@@ -19,27 +19,17 @@ class LimitBroker:
 
     Args:
         clients: The model clients, whose queues the client's own calls (of judges) use too.
+
+    Attributes:
+        slots: Concurrency limit of each model.
+        rates: Requests and tokens per minute of each model.
+        queue: Returns the request queue of an account.
     """
 
     def __init__(self, clients: ModelClients) -> None:
-        self._clients = clients
-        self._slots: dict[str, asyncio.Semaphore] = {}
-        self._rates: dict[str, RateLimits] = {}
-
-    def slots(self, model: str, most: int) -> asyncio.Semaphore:
-        """Return the calls that a model takes at once."""
-        return self._slots.setdefault(model, asyncio.Semaphore(most))
-
-    def rates(self, model: str, per_minute: Sequence[float | None]) -> RateLimits:
-        """Return the requests and tokens per minute of a model."""
-        if model not in self._rates:
-            requests, tokens = per_minute
-            self._rates[model] = RateLimits(requests=requests, tokens=tokens)
-        return self._rates[model]
-
-    def queue(self, account: str) -> AccountQueue:
-        """Return the request queue of an account."""
-        return self._clients.queue(account)
+        self.slots: dict[str, asyncio.Semaphore] = {}
+        self.rates: dict[str, RateLimits] = {}
+        self.queue = clients.queue
 
 
 class WorkerHolding:
@@ -52,32 +42,31 @@ class WorkerHolding:
     def __init__(self, limits: LimitBroker) -> None:
         self._limits = limits
         self._slots: Counter[str] = Counter()
-        self._most: dict[str, int] = {}
-        self._rates: dict[str, RateLimits] = {}
         self._tickets: dict[int, tuple[AccountQueue, Any]] = {}
         self._last = 0
 
     async def slot(self, model: str, most: int) -> None:
         """Wait for a slot of a model."""
-        self._most[model] = most
-        await self._limits.slots(model, most).acquire()
+        await self._limits.slots.setdefault(model, asyncio.Semaphore(most)).acquire()
         self._slots[model] += 1
 
     def free(self, model: str) -> None:
         """Free a slot."""
         if self._slots[model]:
             self._slots[model] -= 1
-            self._limits.slots(model, self._most[model]).release()
+            self._limits.slots[model].release()
 
     async def reserve(self, model: str, per_minute: Sequence[float | None], tokens: int) -> None:
         """Wait until a request of so many tokens may be sent."""
-        self._rates[model] = self._limits.rates(model, per_minute)
-        await self._rates[model].reserve_tokens(tokens)
+        rates = self._limits.rates
+        if model not in rates:
+            rates[model] = RateLimits(requests=per_minute[0], tokens=per_minute[1])
+        await rates[model].reserve_tokens(tokens)
 
     def settle(self, model: str, tokens: int, sent: bool, used: int | None) -> None:
         """Give back what a request did not use; of a worker that is gone, all counts as used."""
-        if model in self._rates:
-            self._rates[model].settle(Reservation(tokens), sent=sent, used=used)
+        if model in self._limits.rates:
+            self._limits.rates[model].settle(Reservation(tokens), sent=sent, used=used)
 
     async def enter(self, account: str, first: bool) -> int:
         """Wait for a place in the queue of an account; return its number."""
@@ -89,9 +78,8 @@ class WorkerHolding:
 
     def leave(self, account: str, number: int, outcome: CallOutcome) -> None:  # noqa: ARG002 - as it travels
         """Free a place."""
-        place = self._tickets.pop(number, None)
-        if place is not None:
-            queue, sent = place
+        queue, sent = self._tickets.pop(number, (None, None))
+        if queue is not None:
             queue.leave(sent, outcome)
 
     def pause(self, account: str, seconds: float) -> None:
@@ -100,10 +88,8 @@ class WorkerHolding:
 
     def close(self) -> None:
         """Give back what calls under way hold: the worker is gone."""
-        for queue, sent in self._tickets.values():
-            queue.leave(sent, "nothing")
-        self._tickets.clear()
-        for model, count in self._slots.items():
-            for _ in range(count):
-                self._limits.slots(model, self._most[model]).release()
+        for number in list(self._tickets):
+            self.leave("", number, "nothing")
+        for model in self._slots.elements():
+            self._limits.slots[model].release()
         self._slots.clear()

@@ -91,7 +91,7 @@ async def test_slots_are_those_of_all_workers() -> None:
     await waiting
     other.free("m")
     other.free("m")  # said again
-    assert limits.slots("m", 1).locked() is False
+    assert limits.slots["m"].locked() is False
 
 
 async def test_the_line_of_an_account_is_one_for_all_workers() -> None:
