@@ -131,7 +131,7 @@ def test_ctrl_c_keeps_what_is_under_way(folder: Folder) -> None:
     command.tell(2)
     code, out, err = command.end()
     assert (code, err) == (1, "")
-    assert "Interrupted before a run ended: every reply is kept; the same command" in out
+    assert "Interrupted before a run ended: every reply is stored; run the same command" in out
     assert "asked" not in out, "nothing else was begun"
     assert folder.calls() == ["writer", "writer"]
     asked, out = finish(folder, 2)

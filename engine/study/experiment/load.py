@@ -267,7 +267,6 @@ def experiment_of_files(
     contrast = (names[1], names[0])
     return Experiment(
         name=f"{names[0]}-{names[1]}",
-        question="",
         folder=left.resolve().parent,
         arms=arms,
         contrasts=[contrast],
@@ -275,11 +274,7 @@ def experiment_of_files(
         units=read_units(units, _with_all_inputs(arms)),
         replicates=replicates,
         seed=seed,
-        share_prefix=False,
-        composites={},
-        analysis={},
         read=_hashes(arms[names[0]]),
-        document={},
     )
 
 

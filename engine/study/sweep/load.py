@@ -20,12 +20,16 @@ from orglab.engine.study.experiment.document_loading import (
     LoadOptions,
 )
 from orglab.engine.study.experiment.load import kind_of
-from orglab.engine.study.sweep.bases import Bases, experiment_bases, topology_bases
 from orglab.engine.study.sweep.designs import Point, design_problems, draws_of, points_of
 from orglab.engine.study.sweep.factors import Factor, factors_of, level_problems
 from orglab.engine.study.sweep.paths import path_problems, places, reach_problems
 from orglab.engine.study.sweep.sweep import Cell, Sweep
-from orglab.engine.study.sweep.variants import VariantCompiler
+from orglab.engine.study.sweep.variants import (
+    Bases,
+    VariantCompiler,
+    experiment_bases,
+    topology_bases,
+)
 from orglab.providers.base import JSON
 
 __all__ = ["Sweep", "load_sweep"]
