@@ -41,8 +41,9 @@ def check(
         models: A catalogue in place of the spec's models.
         trust: What the spec names may be run: Python functions, MCP servers.
     """
-    catalogue = Path(models) if models is not None else None
-    return list(check_file(Path(path), overrides=overrides, models=catalogue, trust=trust).issues)
+    return list(
+        check_file(Path(path), overrides=overrides, models=_path(models), trust=trust).issues
+    )
 
 
 def load(
@@ -63,8 +64,7 @@ def load(
     Raises:
         SpecError: It has errors; ``errors`` holds all of them.
     """
-    catalogue = Path(models) if models is not None else None
-    return load_team(Path(path), overrides=overrides, models=catalogue, trust=trust)
+    return load_team(Path(path), overrides=overrides, models=_path(models), trust=trust)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,7 @@ async def run_async(
         compiled, _units(compiled, inputs, units), replicates=replicates, seed=seed
     )
     folder, batch = request.prepared(
-        Path(out) if out is not None else None,
+        _path(out),
         cache=cache,
         retry_failed=retry_failed,
         providers=providers or {},
@@ -231,19 +231,18 @@ def run_experiment(
     request = document_request(
         Path(path),
         overrides=overrides,
-        models=Path(models) if models is not None else None,
+        models=_path(models),
         seed=seed,
         replicates=replicates,
         trust=trust,
     )
     folder, batch = request.prepared(
-        Path(out) if out is not None else None,
+        _path(out),
         cache=cache,
         retry_failed=retry_failed,
         providers=providers or {},
         max_cost=max_cost,
     )
-    # Opened outside a loop: opening compares the arms' prompts in one of its own.
     study = _outside_loops(lambda: _run_study(request, batch, folder, progress))
     if report and study.tally.done == study.tally.planned:
         from orglab.results.report.write import write_report  # needs SciPy and Matplotlib
@@ -253,7 +252,7 @@ def run_experiment(
 
 
 def _run_study(request: RunRequest, batch: Batch, folder: Path, progress: Progress | None) -> Study:
-    store = request.open(folder)
+    store = request.open(folder)  # compares the arms' prompts in an event loop of its own
     return asyncio.run(_run_and_close(batch, store, folder, progress=progress))
 
 
@@ -271,6 +270,10 @@ async def _run_and_close(
     finally:
         store.close()
     return Study(folder=folder, tally=tally, runs=tuple(run.id for run in batch.planned()))
+
+
+def _path(given: Path | str | None) -> Path | None:
+    return Path(given) if given is not None else None
 
 
 def _outside_loops(work: Callable[[], Study]) -> Study:

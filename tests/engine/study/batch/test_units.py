@@ -73,7 +73,7 @@ def test_every_fault_is_reported(topology: Topology, tmp_path: Path) -> None:
     ("name", "content", "words"),
     [
         ("u.csv", "", "the first line must name the columns"),
-        ("u.csv", "topic,topic\n", "each once"),
+        ("u.csv", "topic,topic\n", "each name must be unique"),
         ("u.csv", "topic\n", "no units"),
         ("u.csv", "topic\na,b\n", "line 2: 2 cells, the header has 1"),
         ("u.csv", 'topic\n"abc', r"u\.csv: "),

@@ -144,7 +144,7 @@ async def test_a_run_that_breaks_on_a_worker_ends_the_study_in_words(
 async def test_models_given_as_objects_do_not_travel(run: Any) -> None:
     """They are refused before anything is asked."""
     models = {"*": ScriptedProvider(lambda _: "x")}
-    with pytest.raises(ClusterError, match="cannot travel"):
+    with pytest.raises(ClusterError, match="cannot be sent to workers"):
         await run("apart", on="local:2", providers=models)
 
 
