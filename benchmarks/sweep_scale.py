@@ -72,8 +72,8 @@ def resident() -> float:
 def step(folder: Path, what: str) -> dict[str, Any]:
     """One step, in this process."""
     from orglab.engine.study.batch.executor import run_batch
+    from orglab.engine.study.batch.study_folder import open_sweep
     from orglab.engine.study.sweep.load import load_sweep
-    from orglab.engine.study.sweep.study_folder import open_sweep
     from orglab.providers.base import Request
     from orglab.providers.scripted.provider import ScriptedProvider
     from orglab.results.report.write import write_report

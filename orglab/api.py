@@ -6,24 +6,20 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import SpecIssue
 from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
-from orglab.engine.study.batch.budget import refuse_unbounded
 from orglab.engine.study.batch.executor import run_batch
-from orglab.engine.study.batch.study_folder import in_here, load_team
+from orglab.engine.study.batch.study_folder import load_team
 from orglab.engine.study.batch.units import UnitError, read_units, unit_of
-from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.providers.base import JSON, Provider
 from orglab.results.records import RunRecord, Score
 from orglab.results.store.reader import Reader
-from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
 from orglab.run_request import RunRequest, document_request, team_request
 
@@ -45,8 +41,9 @@ def check(
         models: A catalogue in place of the spec's models.
         trust: What the spec names may be run: Python functions, MCP servers.
     """
-    catalogue = Path(models) if models is not None else None
-    return list(check_file(Path(path), overrides=overrides, models=catalogue, trust=trust).issues)
+    return list(
+        check_file(Path(path), overrides=overrides, models=_path(models), trust=trust).issues
+    )
 
 
 def load(
@@ -67,8 +64,7 @@ def load(
     Raises:
         SpecError: It has errors; ``errors`` holds all of them.
     """
-    catalogue = Path(models) if models is not None else None
-    return load_team(Path(path), overrides=overrides, models=catalogue, trust=trust)
+    return load_team(Path(path), overrides=overrides, models=_path(models), trust=trust)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,10 +178,9 @@ async def run_async(
     request = team_request(
         compiled, _units(compiled, inputs, units), replicates=replicates, seed=seed
     )
-    folder, batch = _prepared(
-        request,
-        out,
-        cache,
+    folder, batch = request.prepared(
+        _path(out),
+        cache=cache,
         retry_failed=retry_failed,
         providers=providers or {},
         at_once=at_once,
@@ -236,16 +231,18 @@ def run_experiment(
     request = document_request(
         Path(path),
         overrides=overrides,
-        models=Path(models) if models is not None else None,
+        models=_path(models),
         seed=seed,
         replicates=replicates,
         trust=trust,
     )
-    folder, batch = _prepared(
-        request, out, cache, retry_failed=retry_failed, providers=providers or {}, max_cost=max_cost
+    folder, batch = request.prepared(
+        _path(out),
+        cache=cache,
+        retry_failed=retry_failed,
+        providers=providers or {},
+        max_cost=max_cost,
     )
-    refuse_unbounded(batch.max_cost, batch.teams)
-    # Opened outside a loop: opening compares the arms' prompts in one of its own.
     study = _outside_loops(lambda: _run_study(request, batch, folder, progress))
     if report and study.tally.done == study.tally.planned:
         from orglab.results.report.write import write_report  # needs SciPy and Matplotlib
@@ -255,7 +252,7 @@ def run_experiment(
 
 
 def _run_study(request: RunRequest, batch: Batch, folder: Path, progress: Progress | None) -> Study:
-    store = request.open(folder)
+    store = request.open(folder)  # compares the arms' prompts in an event loop of its own
     return asyncio.run(_run_and_close(batch, store, folder, progress=progress))
 
 
@@ -275,18 +272,8 @@ async def _run_and_close(
     return Study(folder=folder, tally=tally, runs=tuple(run.id for run in batch.planned()))
 
 
-def _prepared(
-    request: RunRequest,
-    out: Path | str | None,
-    cache: bool,
-    **options: Any,  # noqa: ANN401 - Batch's own fields
-) -> tuple[Path, Batch]:
-    """Return the study's folder and the batch with ``options``; changed tools are refused."""
-    folder = Path(out) if out is not None else in_here(request.folder)
-    if out is None:
-        refuse_changed_tools(folder, request.batch.teams)
-    kept = response_cache_file(folder) if cache else None
-    return folder, replace(request.batch, kept=kept, **options)
+def _path(given: Path | str | None) -> Path | None:
+    return Path(given) if given is not None else None
 
 
 def _outside_loops(work: Callable[[], Study]) -> Study:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
+from orglab.engine.study.batch.budget import refuse_unbounded
 from orglab.engine.study.batch.study_folder import (
-    open_experiment,
+    fresh_folder,
+    in_here,
+    open_design,
     open_study,
     study_folder,
 )
 from orglab.engine.study.experiment.document_loading import LoadKeywords
 from orglab.engine.study.experiment.load import Experiment, guard, kind_of, load_experiment
+from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.engine.study.sweep.load import Sweep, load_sweep
-from orglab.engine.study.sweep.study_folder import open_sweep
+from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
 
-__all__ = ["RunRequest", "document_request", "experiment_request", "team_request"]
+__all__ = ["RunRequest", "design_request", "document_request", "team_request"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +37,7 @@ class RunRequest:
         batch: The runs.
         folder: The study's default folder.
         open: Opens the study in a folder.
-        experiment: The experiment, or None.
-        sweep: The sweep, or None.
+        design: The experiment or the sweep; None for a team.
         made_up_unit: The only unit is a sample, since none was named.
     """
 
@@ -42,14 +45,37 @@ class RunRequest:
     batch: Batch
     folder: Path
     open: Callable[[Path], Store]
-    experiment: Experiment | None = None
-    sweep: Sweep | None = None
+    design: Experiment | Sweep | None = None
     made_up_unit: bool = False
 
-    @property
-    def has_report(self) -> bool:
-        """Whether a report is written when the runs have ended."""
-        return self.experiment is not None or self.sweep is not None
+    def prepared(
+        self,
+        out: Path | None,
+        *,
+        fresh: bool = False,
+        cache: bool = True,
+        **options: Any,  # noqa: ANN401 - Batch's own fields
+    ) -> tuple[Path, Batch]:
+        """Return the study's folder and the batch with ``options``.
+
+        Args:
+            out: The folder that the user named; None: the default one, where changed tools are refused.
+            fresh: Take a new folder beside the old one.
+            cache: Use the response cache beside the study.
+            options: Fields of ``Batch``.
+
+        Raises:
+            ValueError: Money is limited and a model has no largest cost.
+        """
+        folder = out or in_here(self.folder)
+        if fresh:
+            folder = fresh_folder(folder)
+        elif out is None:
+            refuse_changed_tools(folder, self.batch.teams)
+        kept = response_cache_file(folder) if cache else None
+        batch = replace(self.batch, kept=kept, **options)
+        refuse_unbounded(batch.max_cost, batch.teams)
+        return folder, batch
 
 
 def team_request(
@@ -70,19 +96,21 @@ def team_request(
     )
 
 
-def experiment_request(experiment: Experiment, report: Callable[[str], object] = str) -> RunRequest:
-    """Return the request to run an experiment; ``report`` takes notices about its stored plan.
+def design_request(design: Experiment | Sweep, report: Callable[[str], object] = str) -> RunRequest:
+    """Return the request to run an experiment or a sweep; ``report`` takes notices about its stored plan.
 
     Raises:
-        UndeclaredDifference: Arms differ beyond the treatment.
+        UndeclaredDifference: Arms differ beyond the treatment, also as a sweep's base.
     """
-    guard(experiment)
+    experiment = design if isinstance(design, Experiment) else design.experiment
+    if experiment is not None:
+        guard(experiment)
     return RunRequest(
-        name=experiment.name,
-        batch=experiment.batch(),
-        folder=study_folder(experiment),
-        open=lambda folder: open_experiment(folder, experiment, report),
-        experiment=experiment,
+        name=design.name,
+        batch=design.batch(),
+        folder=study_folder(design),
+        open=lambda folder: open_design(folder, design, report),
+        design=design,
     )
 
 
@@ -100,16 +128,7 @@ def document_request(
     """
     kind = kind_of(path)
     if kind == "experiment":
-        return experiment_request(load_experiment(path, **options), report)
+        return design_request(load_experiment(path, **options), report)
     if kind != "sweep":
         raise ValueError(f"{path} is no experiment and no sweep: orglab.run plays a team")
-    sweep = load_sweep(path, **options)
-    if sweep.experiment is not None:
-        guard(sweep.experiment)
-    return RunRequest(
-        name=sweep.name,
-        batch=sweep.batch(),
-        folder=study_folder(sweep),
-        open=lambda folder: open_sweep(folder, sweep, report),
-        sweep=sweep,
-    )
+    return design_request(load_sweep(path, **options), report)

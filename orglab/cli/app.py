@@ -98,21 +98,21 @@ def _replace_unprintable() -> None:
 
 
 def main() -> None:
-    """Run the command line; errors that a user can mend are reported as text, without a traceback."""
+    """Run the command line; errors that a user can correct are reported as text, without a traceback."""
     _replace_unprintable()
     try:
         app()
     except SpecError as error:
-        _tell([str(issue) for issue in error.issues])
+        _exit_with([str(issue) for issue in error.issues])
     except UnitError as error:
-        _tell(list(error.issues))
+        _exit_with(list(error.issues))
     except UndeclaredDifference as error:
-        _tell(list(error.lines), GATE)
+        _exit_with(list(error.lines), GATE)
     except (NotTheRecordedCall, StoreError, StudyLocked, OSError, ValueError) as error:
-        _tell([str(error)])
+        _exit_with([str(error)])
 
 
-def _tell(lines: list[str], code: int = WRONG) -> None:
+def _exit_with(lines: list[str], code: int = WRONG) -> None:
     for line in lines:
         sys.stderr.write(f"{visible(line)}\n")  # an issue quotes what an untrusted author wrote
     sys.exit(code)

@@ -27,8 +27,8 @@ def at_the_budget(budget: Budget) -> str:
     )
     return (
         f"Stopped at the budget: {dollars(budget.spent)} of {dollars(budget.limit)} spent{more}; the next call "
-        "might cost more than what is left. Every reply is kept; the same command with a larger "
-        "--max-cost goes on from here."
+        "might cost more than what is left. Every reply is stored; run the same command with a larger "
+        "--max-cost to resume."
     )
 
 
@@ -41,7 +41,9 @@ def stop_on_interrupt(console: Console) -> asyncio.Event:
         loop.remove_signal_handler(signal.SIGINT)
         stop.set()
         hang_up()  # a person at the terminal is not waited for
-        console.print("Waiting for calls under way, to keep their replies; Ctrl-C again: at once.")
+        console.print(
+            "Waiting for running calls to keep their replies; press Ctrl-C again to stop immediately."
+        )
 
     with suppress(NotImplementedError):  # Windows: there Ctrl-C ends the process at once
         loop.add_signal_handler(signal.SIGINT, ask_to_stop)

@@ -38,15 +38,18 @@ def progress_of(console: Console, name: str, unreal: str = "") -> Iterator[Progr
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[words]}"),
+        TextColumn("{task.fields[message]}"),
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=console, transient=True) as bar, paused_by(partial(paused, bar)):
-        task = bar.add_task(name, total=None, words="")
+        task = bar.add_task(name, total=None, message="")
 
         def move(tally: BatchTally) -> None:
             bar.update(
-                task, total=tally.planned, completed=tally.done, words=_progress_text(tally, unreal)
+                task,
+                total=tally.planned,
+                completed=tally.done,
+                message=_progress_text(tally, unreal),
             )
 
         yield move
@@ -76,16 +79,16 @@ class _Lines:
 
 
 def _progress_text(tally: BatchTally, unreal: str) -> str:
-    words = f"{amount(tally.loops, 'loop')}, {tally.tokens:,} tokens, {_money(tally)}"
-    words += f" ({unreal})" if unreal and tally.cost_usd else ""
+    message = f"{amount(tally.loops, 'loop')}, {tally.tokens:,} tokens, {_money(tally)}"
+    message += f" ({unreal})" if unreal and tally.cost_usd else ""
     if tally.teams > MANY:  # a unit is run with all of them before the next begins
         rounds = tally.planned // tally.teams
-        words = (
-            f"{tally.done // tally.teams} of {rounds} rounds over {tally.teams} variants, {words}"
+        message = (
+            f"{tally.done // tally.teams} of {rounds} rounds over {tally.teams} variants, {message}"
         )
     if tally.failed or tally.stopped:
-        words += f", {tally.failed} failed, {tally.stopped} stopped"
-    return words
+        message += f", {tally.failed} failed, {tally.stopped} stopped"
+    return message
 
 
 def _money(tally: BatchTally) -> str:

@@ -18,7 +18,7 @@ from orglab.engine.study.experiment.load import Experiment, experiment_of_files,
 from orglab.engine.study.sweep.load import Sweep
 from orglab.providers.terminal_safety import visible
 from orglab.results.number_format import amount
-from orglab.run_request import RunRequest, document_request, experiment_request, team_request
+from orglab.run_request import RunRequest, design_request, document_request, team_request
 
 __all__ = ["RunOptions", "design_summary", "request_of", "sweep_summary"]
 
@@ -50,7 +50,7 @@ def request_of(options: RunOptions, *, make_up_unit: bool = False) -> RunRequest
         typer.BadParameter: The arguments do not go together.
     """
     if len(options.files) == 2:
-        return experiment_request(_experiment_of_two_files(options), _print)
+        return design_request(_experiment_of_two_files(options), _print)
     if len(options.files) > 2:
         raise typer.BadParameter("one spec, or two to compare; an experiment names more arms")
     kind = kind_of(options.files[0])
@@ -112,9 +112,9 @@ def _experiment_of_two_files(options: RunOptions) -> Experiment:
 
 def design_summary(request: RunRequest) -> list[str]:
     """Return lines that describe an experiment's arms or a sweep's variants; none for a team."""
-    if request.sweep is not None:
-        return [sweep_summary(request.sweep)]
-    experiment = request.experiment
+    experiment = request.design
+    if isinstance(experiment, Sweep):
+        return [sweep_summary(experiment)]
     if experiment is None:
         return []
     lines = [f"{amount(len(experiment.units), 'unit')}, {amount(len(experiment.arms), 'arm')}"]

@@ -117,7 +117,7 @@ def test_a_person_reviews_goes_and_comes_back(tmp_path: Path, people: list[Perso
     person.types(".")
     person.sees("Your verdict on the output of clerk:")
     person.interrupts()
-    person.sees("the same command goes on from here")
+    person.sees("run the same command to resume")
     assert person.ends() == 1
     with Reader(tmp_path / "study") as reader:
         assert [row.status for row in reader.runs()] == ["running"]

@@ -127,11 +127,11 @@ def test_ctrl_c_keeps_what_is_under_way(folder: Folder) -> None:
     command = folder.run()
     command.until("asked", 2)
     command.interrupt()
-    command.until("Waiting for calls under way")
+    command.until("Waiting for running calls")
     command.tell(2)
     code, out, err = command.end()
     assert (code, err) == (1, "")
-    assert "Interrupted before a run ended: every reply is kept; the same command" in out
+    assert "Interrupted before a run ended: every reply is stored; run the same command" in out
     assert "asked" not in out, "nothing else was begun"
     assert folder.calls() == ["writer", "writer"]
     asked, out = finish(folder, 2)
@@ -147,7 +147,7 @@ def test_ctrl_c_twice_ends_at_once(folder: Folder) -> None:
     command.tell(1)
     command.until("asked")
     command.interrupt()
-    command.until("Waiting for calls under way")
+    command.until("Waiting for running calls")
     command.interrupt()
     code, _, err = command.end()
     assert code != 0

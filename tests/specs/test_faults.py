@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from studies import check_experiment
 
 import orglab
-from orglab.engine.study.experiment.load import check_experiment, guard, load_experiment
+from orglab.engine.study.experiment.load import guard, load_experiment
 from orglab.results.records import RunRecord
 
 ROOT = Path(__file__).parents[2]

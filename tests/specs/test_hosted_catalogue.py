@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from studies import check_experiment
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment.load import check_experiment
 from orglab.providers.hosted.account import VENDORS, host_of
 from orglab.providers.openai.provider import OpenAIProvider
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from studies import check_experiment
 
 import orglab
 from orglab.cli.options import overrides_of
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment.load import check_experiment, kind_of
+from orglab.engine.study.experiment.load import kind_of
 from orglab.results.tables.export import export
 
 REPO = Path(__file__).parents[2]

@@ -8,14 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
+from studies import check_experiment
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment.load import (
-    UndeclaredDifference,
-    check_experiment,
-    guard,
-    load_experiment,
-)
+from orglab.engine.study.experiment.load import UndeclaredDifference, guard, load_experiment
 
 SPECS = Path(__file__).parents[2] / "specs"
 STUDY = SPECS / "loop-back-authority"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import yaml
+from studies import check_experiment
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment.load import check_experiment, guard, judges_of, load_experiment
+from orglab.engine.study.experiment.load import guard, judges_of, load_experiment
 from orglab.providers.simulated.profile import make_profile
 
 STUDY = Path(__file__).parents[2] / "specs" / "loop-back-authority"

@@ -7,10 +7,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+from studies import check_experiment
 
 from orglab.cli.options import overrides_of
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment.load import check_experiment, kind_of
+from orglab.engine.study.experiment.load import kind_of
 
 REPO = Path(__file__).parents[2]
 STUDY = REPO / "specs" / "loop-back-authority"

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from orglab.engine.run.engine import Unit
+from orglab.engine.spec.errors import SpecError, SpecIssue
 from orglab.engine.study.batch.batch import BatchTally
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
+from orglab.engine.study.experiment.document_loading import LoadKeywords
 from orglab.engine.study.experiment.load import Experiment, load_experiment
+from orglab.engine.study.sweep.load import load_sweep
 from orglab.providers.base import Provider
 from orglab.results.store.reader import Reader
 
-__all__ = ["query", "run_experiment", "units", "write_experiment", "write_files"]
+__all__ = [
+    "check_experiment",
+    "check_sweep",
+    "query",
+    "run_experiment",
+    "units",
+    "write_experiment",
+    "write_files",
+]
 
 REPLIES = '{"role": "x", "reply": "x"}\n'
 
@@ -58,3 +69,21 @@ def query(folder: Path, sql: str) -> list[tuple[Any, ...]]:
 def units(number: int) -> list[Unit]:
     """Return units that differ in their topic."""
     return [Unit(id=f"u{n}", inputs={"topic": f"tea {n}"}, index=n) for n in range(number)]
+
+
+def check_experiment(path: Path, **given: Unpack[LoadKeywords]) -> tuple[SpecIssue, ...]:
+    """Return every error of an experiment and of its arms."""
+    return _issues(lambda: load_experiment(path, **given))
+
+
+def check_sweep(path: Path, **given: Unpack[LoadKeywords]) -> tuple[SpecIssue, ...]:
+    """Return every error of a sweep and of its variants."""
+    return _issues(lambda: load_sweep(path, **given))
+
+
+def _issues(load: Callable[[], object]) -> tuple[SpecIssue, ...]:
+    try:
+        load()
+    except SpecError as error:
+        return tuple(error.issues)
+    return ()

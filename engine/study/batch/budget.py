@@ -12,7 +12,7 @@ from orglab.engine.study.batch.preflight import unbounded_judges
 from orglab.results.store.store import Store
 from orglab.results.usage.spending import spending
 
-__all__ = ["Budget", "BudgetReached", "budget_of", "refuse_unbounded", "unbounded_words"]
+__all__ = ["Budget", "BudgetReached", "budget_of", "refuse_unbounded", "unbounded_message"]
 
 ROUNDING = 1e-9
 """Dollars by which sums of floating point numbers may be off."""
@@ -112,10 +112,10 @@ def refuse_unbounded(max_cost: float | None, teams: Iterable[Team]) -> None:
         found |= dict.fromkeys(unbounded_models(team.topology))
         found |= dict.fromkeys(unbounded_judges(team))
     if found:
-        raise ValueError(unbounded_words(found))
+        raise ValueError(unbounded_message(found))
 
 
-def unbounded_words(models: Iterable[str]) -> str:
+def unbounded_message(models: Iterable[str]) -> str:
     """Return why money cannot be limited over these models."""
     return (
         "a limit of money needs to know the most that a call may cost, and these models have no "

@@ -18,9 +18,11 @@ from orglab.engine.spec.plugin_settings import is_template
 from orglab.engine.study.experiment.comparison import sample_unit
 from orglab.evaluators.base import EvaluationError, Evaluator
 from orglab.providers.base import JSON
+from orglab.providers.registry import load_plugin
 
 __all__ = [
     "asked_models",
+    "asks_models",
     "evaluator_problems",
     "files_read",
     "judge_models",
@@ -62,6 +64,12 @@ def asked_models(team: Team) -> list[Mapping[str, JSON]]:
         EvaluationError: An evaluator could not do its work.
     """
     return [entry for made in _made_of(team) for entry in made.asks()]
+
+
+def asks_models(use: EvaluatorUse) -> bool:
+    """Return whether an evaluator asks models."""
+    kind: type[Evaluator] = load_plugin("orglab.evaluators", use.use)
+    return kind.asks is not Evaluator.asks
 
 
 def judge_models(team: Team) -> list[Model]:

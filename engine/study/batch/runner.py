@@ -19,8 +19,7 @@ from orglab.engine.study.batch.batch import Arm, Batch, BatchTally, PlannedRun, 
 from orglab.engine.study.batch.budget import budget_of, refuse_unbounded
 from orglab.engine.study.batch.response_sharing import sharing_of
 from orglab.engine.study.batch.run_gate import Interrupted, RunGate
-from orglab.engine.study.evaluate.evaluate_run import RunEvaluator
-from orglab.engine.study.evaluate.judging import Judging
+from orglab.engine.study.evaluate.judging import Judging, RunEvaluator
 from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import Provider
@@ -92,16 +91,11 @@ class Ending:
     @classmethod
     def of(cls, outcome: Outcome) -> Ending:
         """Return the ending of an outcome."""
+        names = ("status", "reason", "turns", "loops", "tokens", "cost_usd", "seconds")
         return cls(
-            status=outcome.status,
-            reason=outcome.reason,
             answer=outcome.answer.id if outcome.answer else None,
             last=outcome.last.id if outcome.last else None,
-            turns=outcome.turns,
-            loops=outcome.loops,
-            tokens=outcome.tokens,
-            cost_usd=outcome.cost_usd,
-            seconds=outcome.seconds,
+            **{name: getattr(outcome, name) for name in names},
         )
 
 
@@ -225,19 +219,14 @@ class BatchRun:
         if status in ("completed", "stopped") or (
             status == "failed" and not self.batch.retry_failed
         ):
-            self._count_ended(status)
+            counted = "failed" if status == "failed" else "kept"
+            setattr(self.tally, counted, getattr(self.tally, counted) + 1)
             await self._evaluate(planned)
             return
         if status == "failed":
             self.store.reopen(planned.id)
         self.tally.resumed += status is not None
         await self._execute(planned)
-
-    def _count_ended(self, status: RunStatus) -> None:
-        if status == "failed":
-            self.tally.failed += 1
-        else:
-            self.tally.kept += 1
 
     async def _execute(self, planned: PlannedRun) -> None:
         topology = planned.arm.team.topology
@@ -255,7 +244,15 @@ class BatchRun:
         )
         ending = await self._ending(planned, journal)
         if ending is not None:
-            await self._finish(planned, ending)
+            await self.store.finish(
+                planned.id,
+                status=ending.status,
+                reason=ending.reason,
+                answer=ending.answer,
+                last=ending.last,
+                seconds=ending.seconds,
+            )
+            await self._evaluate(planned)
             self._count(ending, journal.totals)
 
     async def _ending(self, planned: PlannedRun, journal: RunJournal) -> Ending | None:
@@ -327,17 +324,6 @@ class BatchRun:
             sharing=self.sharing,
         )
         return Ending.of(outcome)
-
-    async def _finish(self, planned: PlannedRun, ending: Ending) -> None:
-        await self.store.finish(
-            planned.id,
-            status=ending.status,
-            reason=ending.reason,
-            answer=ending.answer,
-            last=ending.last,
-            seconds=ending.seconds,
-        )
-        await self._evaluate(planned)
 
     async def _evaluate(self, planned: PlannedRun) -> None:
         run_evaluator = self.run_evaluators[planned.arm.name]

@@ -19,29 +19,30 @@ from orglab.engine.study.experiment.comparison import frozen_comparison
 from orglab.engine.study.experiment.diff import differences
 from orglab.engine.study.experiment.experiment import Experiment, StudyDesign
 from orglab.engine.study.experiment.tool_drift import changed_tools
+from orglab.engine.study.sweep.sweep import Sweep
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
+from orglab.results.report.experiment.plan_history import SweepPlan, arm_of, sweep_plan
 from orglab.results.store.group_commit import StoreError
+from orglab.results.store.rename_arms import Renaming
 from orglab.results.store.store import Store
 
 __all__ = [
-    "changed_files",
-    "changed_files_notice",
-    "freeze_plan",
     "fresh_folder",
     "in_here",
     "load_team",
-    "mixed",
+    "open_design",
     "open_experiment",
     "open_study",
-    "opened",
+    "open_sweep",
     "study_folder",
     "units_of",
 ]
 
+
 MOST_NAMED = 5
 """So many changed fields are named where a study is refused."""
-_OTHER_FOLDER = "name another folder with --out, or begin a new one beside it with --fresh"
+_OTHER_FOLDER = "use another folder with --out, or a new one with --fresh"
 
 
 def load_team(
@@ -70,6 +71,15 @@ def load_team(
     return checked.team
 
 
+def open_design(
+    folder: Path, design: Experiment | Sweep, report: Callable[[str], object] = str
+) -> Store:
+    """Return the study of an experiment or a sweep: see ``open_experiment`` and ``open_sweep``."""
+    if isinstance(design, Experiment):
+        return open_experiment(folder, design, report)
+    return open_sweep(folder, design, report)
+
+
 def open_experiment(
     folder: Path, experiment: Experiment, report: Callable[[str], object] = str
 ) -> Store:
@@ -84,13 +94,10 @@ def open_experiment(
         StoreError: The folder holds runs of other arms than these; or it cannot be written.
     """
     comparisons = _comparisons(experiment)
-    with opened(folder) as store:
+    with _opened(folder) as store:
         if why := _other_runs(store, experiment):
-            raise mixed(folder, f"runs {why}")
-        last = _last_plan(store)
-        if changed := changed_files(store, last, experiment.read):
-            report(changed_files_notice(folder, changed))
-        freeze_plan(store, last, experiment.plan())
+            raise _mixed(folder, f"runs {why}")
+        _freeze_plan(store, _last_plan(store), experiment, report)
         for (arm, reference), comparison in comparisons.items():
             name = f"{arm} - {reference}"
             key = digest(name, canonical(comparison))
@@ -118,22 +125,25 @@ def _last_plan(store: Store) -> JSON | None:
     return next((store.spec(row["hash"]) for row in rows), None)
 
 
-def changed_files(store: Store, plan: JSON | None, now: Mapping[str, str]) -> str:
-    """Return the files of evaluators that changed since runs were scored, comma-separated.
+def _freeze_plan(
+    store: Store,
+    last: JSON | None,
+    design: Experiment | Sweep,
+    report: Callable[[str], object],
+) -> None:
+    """Store a plan unless it equals the last one; a plan that comes back is stored once more.
 
-    Args:
-        store: The study.
-        plan: Its last stored plan.
-        now: SHA-256 of each file that evaluators read.
+    Files of evaluators that changed since runs were scored are reported.
     """
-    if plan is None or not any(True for _ in store.evaluations()):
-        return ""
-    before = plan["read"]
-    return ", ".join(name for name in before if name in now and before[name] != now[name])
-
-
-def freeze_plan(store: Store, last: JSON | None, plan: Mapping[str, JSON]) -> None:
-    """Store a plan unless it equals the last one; a plan that comes back is stored once more."""
+    before = last["read"] if last is not None and any(True for _ in store.evaluations()) else {}
+    now = design.read
+    changed = [name for name in before if name in now and before[name] != now[name]]
+    if changed:
+        report(
+            f"{', '.join(changed)} changed since runs were scored: their scores stay as they are. "
+            f"`orglab evaluate {store.path.parent} --with FILE --anew` scores them again."
+        )
+    plan = design.plan()
     if last == plan:
         return
     kind, key = plan["kind"], digest(canonical(plan))
@@ -143,8 +153,62 @@ def freeze_plan(store: Store, last: JSON | None, plan: Mapping[str, JSON]) -> No
     store.add_spec(key, kind=kind, name=plan["name"], normal=plan)
 
 
+def open_sweep(folder: Path, sweep: Sweep, report: Callable[[str], object] = str) -> Store:
+    """Return the study of a sweep in ``folder``, its plan frozen, open for writing.
+
+    Runs of an earlier plan that belong to this one too are taken over under their new names.
+
+    Args:
+        folder: The study's folder.
+        sweep: The sweep.
+        report: Called with what a user should know before anything runs.
+
+    Raises:
+        StoreError: The folder holds another study; or it cannot be written.
+    """
+    with _opened(folder) as store:
+        last = sweep_plan(store)
+        if why := _other_study(store, last, sweep):
+            raise _mixed(folder, why)
+        store.rename_arms(_renamings(store, sweep))
+        _freeze_plan(store, None if last is None else last.normal, sweep, report)
+    return store
+
+
+def _other_study(store: Store, last: SweepPlan | None, sweep: Sweep) -> str:
+    """Return what else the folder holds; "" where it is this sweep's."""
+    if last is None:
+        has_runs = any(True for _ in store.rows("SELECT 1 FROM runs LIMIT 1"))
+        return "runs of another study" if has_runs else ""
+    if last.normal["base"]["arms"] != dict(sweep.bases):
+        return "a sweep over another base, or over an earlier form of this one"
+    if last.normal["seed"] != sweep.seed:
+        return f"runs with the seed {last.normal['seed']}, not {sweep.seed}"
+    if last.normal["share_prefix"] != sweep.share_prefix:
+        return "runs of variants that " + (
+            "share calls" if last.normal["share_prefix"] else "share no calls"
+        )
+    return "" if last.name == sweep.name else f"the sweep {last.name}"
+
+
+def _renamings(store: Store, sweep: Sweep) -> Iterator[Renaming]:
+    """New names of stored runs: variants are named by what differs, and that may have grown.
+
+    A name whose team was replaced by another keeps a mark of the old one.
+    """
+    names = {(cell.arm, cell.team.topology.hash): cell.name for cell in sweep.cells}
+    taken = set(names.values())
+    for row in list(store.rows("SELECT DISTINCT arm, spec FROM runs")):
+        old, spec = row["arm"], row["spec"]
+        name = names.get((arm_of(old) if sweep.experiment is not None else "", spec))
+        if name is None:
+            name = f"{old} (spec {spec[:8]})" if old in taken else old
+        if name != old:
+            yield Renaming(old, spec, name)
+
+
 @contextmanager
-def opened(folder: Path) -> Iterator[Store]:
+def _opened(folder: Path) -> Iterator[Store]:
     """Open a store for writing; flush it, or close it after an error."""
     store = Store(folder)
     try:
@@ -155,16 +219,10 @@ def opened(folder: Path) -> Iterator[Store]:
         raise
 
 
-def mixed(folder: Path, held: str) -> StoreError:
+def _mixed(folder: Path, held: str) -> StoreError:
     """Return the error that a folder holds another study."""
-    return StoreError(f"{folder} holds {held}, and they must not be mixed: {_OTHER_FOLDER}")
-
-
-def changed_files_notice(folder: Path, changed: str) -> str:
-    """Return the notice that files of evaluators changed."""
-    return (
-        f"{changed} changed since runs were scored: their scores stay as they are. "
-        f"`orglab evaluate {folder} --with FILE --anew` scores them again."
+    return StoreError(
+        f"{folder} holds {held}, which cannot be mixed with this study: {_OTHER_FOLDER}"
     )
 
 
@@ -197,7 +255,9 @@ def in_here(folder: Path) -> Path:
         StoreError: It leads out of the working folder.
     """
     if not folder.is_absolute() and not folder.resolve().is_relative_to(Path.cwd().resolve()):
-        raise StoreError(f"{folder} leads to {folder.resolve()}: if that is meant, say so by --out")
+        raise StoreError(
+            f"{folder} is a link to {folder.resolve()}: name that folder with --out to use it"
+        )
     return folder
 
 
@@ -224,7 +284,7 @@ def open_study(folder: Path, team: Team) -> Store:
             f"runs of another spec (hash {other['spec'][:8]}; this one has "
             f"{team.topology.hash[:8]}{edited})"
         )
-        raise mixed(folder, held)
+        raise _mixed(folder, held)
     return store
 
 

@@ -1,7 +1,6 @@
-"""Units of work: from a file of the user's, or from what was typed on the command line.
+"""Units of work: from a file, or from the command line.
 
-A unit is checked against the team's inputs before anything runs, and all errors are reported in one
-go. A path in a units file is relative to that file and stays inside its folder or the spec's; a
+A unit is checked against the team's inputs before anything runs; all errors are reported together. A path in a units file is relative to that file and stays inside its folder or the spec's; a
 path typed on the command line is the user's and may lie anywhere.
 """
 
@@ -83,7 +82,7 @@ def read_units(
         inputs, extra, files = _inputs(row, topology, folder, issues)
         unit_id = _unit_id(row, inputs, id_column, issues)
         if unit_id in seen:
-            issues.append(f"{row.place}: the id {unit_id!r} stands at {seen[unit_id]} already")
+            issues.append(f"{row.place}: the id {unit_id!r} is already used at {seen[unit_id]}")
         seen[unit_id] = row.place
         units.append(Unit(id=unit_id, inputs=inputs, extra=extra, index=len(units), files=files))
     if issues:
@@ -92,7 +91,12 @@ def read_units(
         meet, field = (f" meet {where!r}", "where") if where else ("", "")
         raise UnitError([f"{path}: no units{meet}"], field)
     if sample is not None and sample > len(units):
-        raise UnitError([f"{path}: {sample} units are to be drawn of {len(units)}"], "sample")
+        raise UnitError(
+            [
+                f"{path}: a sample of {sample} units needs at least {sample}; the file has {len(units)}"
+            ],
+            "sample",
+        )
     return units if sample is None else _drawn(units, sample, seed)
 
 
@@ -278,7 +282,7 @@ def _rows(path: Path) -> Sequence[_Row]:
     }
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise UnitError([f"{path}: units come as .jsonl, .json, .csv or .parquet"])
+        raise UnitError([f"{path}: expected a file of type .jsonl, .json, .csv or .parquet"])
     try:
         return list(reader(path))
     except FileNotFoundError:
@@ -294,7 +298,7 @@ def _rows(path: Path) -> Sequence[_Row]:
 def _jsonl_rows(path: Path) -> Iterable[_Row]:
     for number, value in read_jsonl(path):
         if not isinstance(value, Mapping):
-            raise ValueError(f"line {number}: a unit is an object")
+            raise ValueError(f"line {number}: a unit must be a JSON object")
         yield _Row(place=f"{path.name}:{number}", values=value)
 
 
@@ -302,7 +306,7 @@ def _json_rows(path: Path) -> Iterable[_Row]:
     text = path.read_text(encoding="utf-8-sig")
     values = loads(text)
     if not isinstance(values, list) or not all(isinstance(each, dict) for each in values):
-        raise ValueError("expected a list of objects, one a unit")
+        raise ValueError("expected a list of objects, one for each unit")
     for number, value in enumerate(values):
         yield _Row(place=f"{path.name}[{number}]", values=value)
 
@@ -312,7 +316,7 @@ def _csv_rows(path: Path) -> Iterable[_Row]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header = next(reader, None)
     if not header or len(set(header)) < len(header):
-        raise ValueError("the first line must name the columns, each once")
+        raise ValueError("the first line must name the columns; each name must be unique")
     for cells in reader:
         if not cells:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +12,8 @@ from orglab.engine.run.calls.call_key import CallCounter, digest
 from orglab.engine.run.calls.model_call import ModelCalls, SharedResponses
 from orglab.engine.run.calls.model_registry import BoundModel, ModelRegistries
 from orglab.engine.run.calls.toolbox import Toolbox
+from orglab.engine.run.checks import EvaluationContext, make_evaluator
+from orglab.engine.run.engine import Unit, resolver
 from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.limits import RunLimits
 from orglab.engine.run.prompts.rendering import Prompter
@@ -19,15 +21,87 @@ from orglab.engine.run.replicas import Replica
 from orglab.engine.run.turn import Turn
 from orglab.engine.run.turn_runner import TurnRunner
 from orglab.engine.spec.compose.model_entry import model_of_entry
-from orglab.engine.spec.model import Limits, Model, Role, Topology
+from orglab.engine.spec.model import EvaluatorUse, Limits, Model, Role, Topology
 from orglab.engine.study.batch.budget import Budget
-from orglab.engine.study.batch.run_gate import RunGate
-from orglab.evaluators.base import EvaluationError
+from orglab.engine.study.batch.preflight import asks_models
+from orglab.engine.study.batch.run_gate import Interrupted, RunGate
+from orglab.evaluators.base import EvaluationError, Evaluator
+from orglab.evaluators.evaluate import evaluate_run
 from orglab.providers.base import JSON, Message
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.store import Store
 
-__all__ = ["Asker", "Judging"]
+__all__ = ["Asker", "Judging", "RunEvaluator"]
+
+
+class RunEvaluator:
+    """Measures runs, each evaluator once a run.
+
+    Attributes:
+        judging: Lets evaluators ask models.
+        store: Holds the runs and takes the scores.
+        uses: What is measured.
+        anew: What was measured before is measured again.
+        retry: Where a judge could not be asked, who asks judges measures again.
+    """
+
+    def __init__(
+        self,
+        judging: Judging,
+        uses: Sequence[EvaluatorUse],
+        *,
+        anew: bool = False,
+        retry: bool = False,
+    ) -> None:
+        self.judging = judging
+        self.anew = anew
+        self.retry = retry
+        self.store: Store = judging.store
+        self.uses = uses
+        self._keys = [_key(use) for use in uses]
+
+    async def evaluate(
+        self, run_id: str, unit: Unit, replicate: int, stopping: Callable[[], bool]
+    ) -> None:
+        """Measure an ended run with what has not measured it yet.
+
+        A failing evaluator leaves its error in the store; nothing crashes. Where the user says
+        stop, what is not measured yet is left for the next time.
+        """
+        uses = self._missing(run_id)
+        if not uses:
+            return
+        folder = self.judging.topology.folder
+        toolbox = Toolbox(uses={}, inputs=unit.inputs, resolve=resolver(folder, unit))
+        made: list[tuple[str, Evaluator]] = []
+        for number, use in enumerate(uses):
+            try:
+                made.append((str(number), make_evaluator(use, toolbox)))
+            except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+                reason = f"{type(error).__name__}: {error}"
+                await self.store.add_scores(run_id, *_key(use), [], reason)
+        asker = self.judging.asker(run_id, unit.id, replicate, stopping)
+        context = EvaluationContext(inputs=unit.inputs, extra=unit.extra, ask=asker.ask)
+        try:
+            results = await evaluate_run(self.store.record(run_id), made, context)
+        except Interrupted:
+            await asker.settle()
+            return
+        for result in results:
+            use = uses[int(result.key)]
+            await self.store.add_scores(run_id, *_key(use), result.scores, result.error)
+
+    def _missing(self, run_id: str) -> list[EvaluatorUse]:
+        if not self.uses or self.anew:
+            return list(self.uses)
+        known = self.store.measured(run_id)
+        if self.retry and self.store.judges_failed(run_id):
+            known -= {_key(use) for use in self.uses if asks_models(use)}
+        return [use for use, key in zip(self.uses, self._keys, strict=True) if key not in known]
+
+
+def _key(use: EvaluatorUse) -> tuple[str, str]:
+    return use.use, canonical(dict(use.arguments))
 
 
 @dataclass(kw_only=True, slots=True)

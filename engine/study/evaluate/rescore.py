@@ -22,8 +22,7 @@ from orglab.engine.spec.yaml.source_map import Marks, Place
 from orglab.engine.study.batch.budget import Budget
 from orglab.engine.study.batch.preflight import preflight_problems
 from orglab.engine.study.batch.response_sharing import sharing_of
-from orglab.engine.study.evaluate.evaluate_run import RunEvaluator
-from orglab.engine.study.evaluate.judging import Judging
+from orglab.engine.study.evaluate.judging import Judging, RunEvaluator
 from orglab.engine.study.experiment.document_loading import DocumentLoading, LoadOptions
 from orglab.engine.tools.records.embedding_cache import vectors_file
 from orglab.providers.base import JSON

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +49,16 @@ class StudyDesign(ABC):
     """
 
     name: str
-    question: str
+    question: str = ""
     folder: Path
     units: Sequence[Unit]
-    replicates: int
-    seed: int
-    share_prefix: bool
-    composites: Mapping[str, Sequence[str]]
-    analysis: Mapping[str, JSON]
+    replicates: int = 1
+    seed: int = 0
+    share_prefix: bool = False
+    composites: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    analysis: Mapping[str, JSON] = field(default_factory=dict)
     read: Mapping[str, str]
-    document: Mapping[str, JSON]
+    document: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
     @abstractmethod

@@ -30,6 +30,7 @@ from orglab.engine.study.experiment.declarations import (
     analysis_problems,
     contrast_problems,
     contrasts_of,
+    outcome_problems,
     treatment_problems,
     treatments_of,
 )
@@ -44,14 +45,12 @@ from orglab.engine.study.experiment.experiment import (
     UndeclaredDifference,
     guard,
 )
-from orglab.engine.study.experiment.outcomes import outcome_problems
 from orglab.providers.base import JSON
 
 __all__ = [
     "Experiment",
     "ExperimentLoading",
     "UndeclaredDifference",
-    "check_experiment",
     "experiment_of_files",
     "guard",
     "judges_of",
@@ -70,16 +69,10 @@ def kind_of(path: Path) -> str:
     return kind if isinstance(kind, str) else "topology"
 
 
-def check_experiment(path: Path, **given: Unpack[LoadKeywords]) -> tuple[SpecIssue, ...]:
-    """Return every error of an experiment and of its arms; () where it is valid.
-
-    A difference beyond the treatment is no error of the document: ``guard`` refuses it.
-    """
-    return tuple(ExperimentLoading(path, LoadOptions(**given)).load()[1])
-
-
 def load_experiment(path: Path, **given: Unpack[LoadKeywords]) -> Experiment:
     """Load an experiment with its arms and units; ``given`` are fields of ``LoadOptions``.
+
+    A difference beyond the treatment is no error of the document: ``guard`` refuses it.
 
     Raises:
         SpecError: There are errors; all of them.
@@ -274,7 +267,6 @@ def experiment_of_files(
     contrast = (names[1], names[0])
     return Experiment(
         name=f"{names[0]}-{names[1]}",
-        question="",
         folder=left.resolve().parent,
         arms=arms,
         contrasts=[contrast],
@@ -282,11 +274,7 @@ def experiment_of_files(
         units=read_units(units, _with_all_inputs(arms)),
         replicates=replicates,
         seed=seed,
-        share_prefix=False,
-        composites={},
-        analysis={},
         read=_hashes(arms[names[0]]),
-        document={},
     )
 
 

@@ -24,12 +24,12 @@ def changed_tools(before: Mapping[str, JSON], now: Mapping[str, JSON]) -> str:
     if not before or before == now or _written(before) != _written(now):
         return ""
     then, tools = before["tools"], now["tools"]
-    words = [
+    changes = [
         _change(name, then[name]["served"], tool["served"])
         for name, tool in tools.items()
         if "served" in tool and then[name]["served"] != tool["served"]
     ]
-    return "; ".join(words)
+    return "; ".join(changes)
 
 
 def _written(normal: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -101,5 +101,5 @@ def _changed_in(folder: Path, normals: Sequence[Mapping[str, JSON]]) -> str:
             known = [reader.spec(row["hash"]) or {} for row in list(rows)]
     except (StoreError, OSError):
         return ""  # no study
-    words = [changed_tools(before, now) for before in known for now in normals]
-    return "; ".join(dict.fromkeys(each for each in words if each))
+    changes = [changed_tools(before, now) for before in known for now in normals]
+    return "; ".join(dict.fromkeys(each for each in changes if each))

@@ -134,8 +134,8 @@ class _DryRunModel:
         first = pair not in self._objected
         self._objected.add(pair)
         chosen = (objections if first else calm) or actions
-        words = self._long(f"[words of {_who(request)}]", request, LONGEST_WORDS)
-        return {"action": chosen[0], "reason": words}
+        reason = self._long(f"[words of {_who(request)}]", request, LONGEST_WORDS)
+        return {"action": chosen[0], "reason": reason}
 
     def _long(self, text: str, request: Request, longest: int = LONGEST) -> str:
         bound = request.params.get("max_output_tokens")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from statistics import fmean
 
 from orglab.engine.spec.model import Model
-from orglab.engine.study.plan.prices import priced
+from orglab.engine.study.plan.prices import known, known_sum, priced
 from orglab.engine.study.plan.upper_bounds import ModelBound
 from orglab.providers.base import JSON, TokenUsage
 from orglab.results.usage.usage_history import Asked, PastRun, PastUse, UsageSpread, spread_of
@@ -38,11 +38,11 @@ class ModelEstimate:
     def sum(cls, parts: Iterable[tuple[ModelEstimate | None, int]]) -> ModelEstimate | None:
         """Means times numbers of runs; None where a part is not known, or there is none."""
         every = list(parts)
-        known = [(line, runs) for line, runs in every if line is not None]
-        if not known or len(known) < len(every):
+        found = [(line, runs) for line, runs in every if line is not None]
+        if not found or len(found) < len(every):
             return None
         totals = {
-            field.name: _total([(getattr(line, field.name), runs) for line, runs in known])
+            field.name: known_sum(_times(getattr(line, field.name), runs) for line, runs in found)
             for field in fields(cls)
         }
         return cls(**totals)  # type: ignore[arg-type]
@@ -52,9 +52,8 @@ class ModelEstimate:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def _total(parts: Sequence[tuple[float | None, int]]) -> float | None:
-    products = [None if value is None else value * runs for value, runs in parts]
-    return None if None in products else sum(each for each in products if each is not None)
+def _times(value: float | None, runs: int) -> float | None:
+    return None if value is None else value * runs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,47 +162,34 @@ class _Bill:
 
     def of(self, run: PastRun, *, paid: bool, judging: bool | None = None) -> float | None:
         """Dollars of a run, of its judges alone where asked; None where a price is unknown."""
-        total = 0.0
+        found: list[float | None] = []
         for asked, use in run.uses.items():
             line, model = self._asked(asked)
-            if judging is not None and asked.judging != judging:
-                continue
-            if asked.judging and line is None:
-                continue  # a judge that the plan does not have
-            usd = self._usd(model, use, paid)
-            if usd is None:
-                return None
-            total += usd
-        return total
+            # a judge that the plan does not have costs nothing in it
+            if judging in (None, asked.judging) and not (asked.judging and line is None):
+                found.append(self._usd(model, use, paid))
+        return known_sum(found)
 
     def mean(self, line: ModelBound, runs: Sequence[PastRun]) -> ModelEstimate:
         """Return what a run uses of one line on average, as paid."""
-        rows = [self._paid(line, run) for run in runs]
-        dollars = [row[3] for row in rows]
-        known = [each for each in dollars if each is not None]
+        used = [self._paid(line, run) for run in runs]
+        means = {
+            field.name: known([getattr(each, field.name) for each in used])
+            for field in fields(ModelEstimate)
+        }
         return ModelEstimate(
-            calls=fmean(row[0] for row in rows),
-            input=fmean(row[1] for row in rows),
-            output=fmean(row[2] for row in rows),
-            usd=fmean(known) if len(known) == len(dollars) else None,
-            seconds=fmean(row[4] for row in rows),
+            **{name: None if of is None else fmean(of) for name, of in means.items()}  # type: ignore[arg-type]
         )
 
-    def _paid(
-        self, line: ModelBound, run: PastRun
-    ) -> tuple[float, float, float, float | None, float]:
+    def _paid(self, line: ModelBound, run: PastRun) -> ModelEstimate:
         own = [(asked, use) for asked, use in run.uses.items() if self._asked(asked)[0] is line]
-        sizes = [_size(use, self.shared) for _, use in own]
-        usd = [self._usd(self._asked(asked)[1], use, paid=True) for asked, use in own]
-        known = [each for each in usd if each is not None]
-        return (
-            sum(size[0] for size in sizes),
-            sum(size[1] for size in sizes),
-            sum(size[3] for size in sizes),
-            sum(known) if len(known) == len(usd) else None,
-            sum(
-                use.seconds * size[0] / use.calls for (_, use), size in zip(own, sizes, strict=True)
-            ),
+        sizes = [(use, _size(use, self.shared)) for _, use in own]
+        return ModelEstimate(
+            calls=sum(size[0] for _, size in sizes),
+            input=sum(size[1] for _, size in sizes),
+            output=sum(size[3] for _, size in sizes),
+            usd=known_sum(self._usd(self._asked(asked)[1], use, paid=True) for asked, use in own),
+            seconds=sum(use.seconds * size[0] / use.calls for use, size in sizes),
         )
 
     def _usd(self, model: Model | None, use: PastUse, paid: bool) -> float | None:

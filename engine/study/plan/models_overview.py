@@ -243,11 +243,11 @@ async def _with_reachability(known: ModelOverview, trust: bool) -> ModelOverview
     provider = _made(known.model)
     try:
         async with asyncio.timeout(LONGEST_WAIT):
-            words = await provider.reachable(known.model.model)
+            answer = await provider.reachable(known.model.model)
     except TimeoutError:
-        words = f"no answer within {LONGEST_WAIT:g} seconds"
+        answer = f"no answer within {LONGEST_WAIT:g} seconds"
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything; its text may hold a key
-        words = f"an error of the provider: {type(error).__name__}"
+        answer = f"an error of the provider: {type(error).__name__}"
     finally:
         await provider.aclose()
-    return replace(known, reachable=words)
+    return replace(known, reachable=answer)

@@ -12,7 +12,7 @@ from orglab.providers.base import JSON, TokenUsage
 from orglab.providers.pricing.genai_prices import DatedPrice
 from orglab.providers.pricing.pricing import TokenPrice, cost
 
-__all__ = ["Priced", "most_expensive", "priced"]
+__all__ = ["Priced", "known", "known_sum", "most_expensive", "priced"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +42,7 @@ class Priced:
             price = price.at(longest)
         return cost(usage, price)
 
-    def words(self) -> str:
+    def summary(self) -> str:
         """``$0.15 in, $0.6 out a million tokens (published, …)``."""
         if self.price is None:
             return "free" if self.how == "free" else "price unknown"
@@ -83,5 +83,18 @@ def priced(model: Model) -> Priced:
 
 def most_expensive(models: Iterable[Model], usage: TokenUsage, longest: int = 0) -> float | None:
     """Return the most that tokens can cost where any of several models may be asked."""
-    costs = [priced(model).cost(usage, longest) for model in models]
-    return None if None in costs else max((each for each in costs if each is not None), default=0.0)
+    costs = known([priced(model).cost(usage, longest) for model in models])
+    return None if costs is None else max(costs, default=0.0)
+
+
+def known(values: Iterable[float | None]) -> list[float] | None:
+    """Return the values; None where one is unknown."""
+    every = list(values)
+    found = [value for value in every if value is not None]
+    return found if len(found) == len(every) else None
+
+
+def known_sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the values; None where one is unknown."""
+    found = known(values)
+    return None if found is None else sum(found)

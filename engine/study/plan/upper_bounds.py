@@ -3,20 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from orglab.engine.graph.bounds import calls_by_role
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.calls.toolbox import Toolbox
+from orglab.engine.run.checks import EvaluationContext, make_evaluator
+from orglab.engine.run.engine import Unit, resolver
+from orglab.engine.spec.compose.model_entry import model_of_entry
 from orglab.engine.spec.model import Model, Role, RoleLimits, Topology
-from orglab.engine.study.batch.preflight import judge_models
+from orglab.engine.study.batch.preflight import asks_models, judge_models
 from orglab.engine.study.plan.dry_run import DryRun, dry_run
-from orglab.engine.study.plan.dry_run_judging import Question, dry_run_questions
-from orglab.engine.study.plan.prices import most_expensive
+from orglab.engine.study.plan.prices import known, known_sum, most_expensive
+from orglab.evaluators.base import EvaluationError
+from orglab.evaluators.evaluate import evaluate_run
 from orglab.providers.base import JSON, TokenUsage
+from orglab.providers.pricing.token_estimate import text_tokens
+from orglab.results.store.journal.history import run_record
 
-__all__ = ["ModelBound", "UsageBound", "UsageBounds", "sum_of", "upper_bounds"]
+__all__ = [
+    "ModelBound",
+    "Question",
+    "UsageBound",
+    "UsageBounds",
+    "dry_run_questions",
+    "sum_of",
+    "upper_bounds",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """One question to a judge.
+
+    Attributes:
+        model: The judge's model; its alias is the judge's name.
+        tokens: About how many tokens the question has.
+    """
+
+    model: Model
+    tokens: int
+
+
+async def dry_run_questions(team: Team, unit: Unit, run: DryRun) -> list[Question] | None:
+    """Return what judges would be asked; None where the dry run came to no answer to judge."""
+    uses = [use for use in team.topology.evaluators if asks_models(use)]
+    if not uses:
+        return []
+    if run.outcome.status != "completed":
+        return None
+    folder = team.topology.folder
+    toolbox = Toolbox(uses={}, inputs=unit.inputs, resolve=resolver(folder, unit))
+    asked = _Asked()
+    context = EvaluationContext(inputs=unit.inputs, extra=unit.extra, ask=asked)
+    made = [(str(number), make_evaluator(use, toolbox)) for number, use in enumerate(uses)]
+    about = {"id": "dry run", "arm": "", "unit": unit.id, "inputs": unit.inputs}
+    record = run_record(about, list(run.journal.events.values()), run.journal.entries.values())
+    await evaluate_run(record, made, context)
+    return asked.questions
+
+
+@dataclass
+class _Asked:
+    """Notes every question, and answer none."""
+
+    questions: list[Question] = field(default_factory=list)
+
+    async def __call__(
+        self,
+        model: Mapping[str, JSON],
+        *,
+        folder: Path,
+        system: str,
+        prompt: str,
+        schema: Mapping[str, JSON] | None,  # noqa: ARG002 - the port's
+        name: str,
+        repeat: int = 0,  # noqa: ARG002 - the port's
+    ) -> JSON:
+        asked = model_of_entry(model, folder, name, trust=True)  # nothing is sent
+        self.questions.append(Question(model=asked, tokens=text_tokens(system + prompt)))
+        raise EvaluationError("dry run")
+
 
 UNITS = 3
 """Units on whose prompts a plan looks, spread over the study."""
@@ -46,13 +115,9 @@ class UsageBound(NamedTuple):
 
 
 def sum_of(parts: Iterable[UsageBound]) -> UsageBound:
-    """All together; unknown where a part is."""
-    total: list[float | None] = [0, 0, 0, 0.0]
-    for part in parts:
-        for index, value in enumerate(part):
-            known = total[index]
-            total[index] = None if value is None or known is None else known + value
-    return UsageBound(*total)  # type: ignore[arg-type]
+    """Return the bounds added up; a part is unknown where it is in any of them."""
+    columns = zip(UsageBound(0, 0, 0, 0.0), *parts, strict=True)
+    return UsageBound(*map(known_sum, columns))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -211,8 +276,8 @@ def _bound(
 
 def _longest_reply(models: Iterable[Model]) -> int | None:
     written = [model.params.get("max_output_tokens") for model in models]
-    known = [bound for bound in written if isinstance(bound, int)]
-    return max(known) if known and len(known) == len(written) else None
+    lengths = known(bound if isinstance(bound, int) else None for bound in written)
+    return int(max(lengths)) if lengths else None
 
 
 def _judging(team: Team, asked: Sequence[Sequence[Question] | None]) -> list[ModelBound]:

@@ -13,33 +13,32 @@ from orglab.engine.run.engine import Unit
 from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file
+from orglab.engine.study.experiment.declarations import outcome_problems
 from orglab.engine.study.experiment.document_loading import (
     DocumentLoading,
     LoadKeywords,
     LoadOptions,
 )
 from orglab.engine.study.experiment.load import kind_of
-from orglab.engine.study.experiment.outcomes import outcome_problems
-from orglab.engine.study.sweep.bases import Bases, experiment_bases, topology_bases
 from orglab.engine.study.sweep.designs import Point, design_problems, draws_of, points_of
 from orglab.engine.study.sweep.factors import Factor, factors_of, level_problems
 from orglab.engine.study.sweep.paths import path_problems, places, reach_problems
 from orglab.engine.study.sweep.sweep import Cell, Sweep
-from orglab.engine.study.sweep.variants import VariantCompiler
+from orglab.engine.study.sweep.variants import (
+    Bases,
+    VariantCompiler,
+    experiment_bases,
+    topology_bases,
+)
 from orglab.providers.base import JSON
 
-__all__ = ["Sweep", "check_sweep", "load_sweep"]
+__all__ = ["Sweep", "load_sweep"]
 
 
 _OF_EXPERIMENT = ("units", "replicates", "seed", "pairing", "evaluators", "composites")
 """Fields that an experiment brings itself."""
 _SHARED = ("replicates", "seed", "share_prefix", "composites")
 """Fields of a sweep over an experiment that are the experiment's."""
-
-
-def check_sweep(path: Path, **given: Unpack[LoadKeywords]) -> tuple[SpecIssue, ...]:
-    """Return every error of a sweep and of its variants; () where it is valid."""
-    return tuple(_Loading(path, LoadOptions(**given)).load()[1])
 
 
 def load_sweep(path: Path, **given: Unpack[LoadKeywords]) -> Sweep:

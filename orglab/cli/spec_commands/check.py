@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +13,16 @@ from orglab.cli.run_options import sweep_summary
 from orglab.cli.spec_commands.diff import GATE
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
+from orglab.engine.spec.errors import SpecError, SpecIssue
 from orglab.engine.study.batch.preflight import evaluator_problems
 from orglab.engine.study.experiment.load import (
+    Experiment,
     UndeclaredDifference,
-    check_experiment,
     guard,
     kind_of,
     load_experiment,
 )
-from orglab.engine.study.sweep.load import check_sweep, load_sweep
+from orglab.engine.study.sweep.load import Sweep, load_sweep
 from orglab.providers.base import JSON
 from orglab.providers.terminal_safety import visible
 
@@ -36,17 +37,28 @@ def check(
 ) -> None:
     """Tell every error of a spec: where, what is wrong, what was expected, how to mend it."""
     code = 0
+    overrides = overrides_of(sets or [])
     for path in files_:
         kind = kind_of(path)
-        if kind == "experiment":
-            found = _check_experiment(path, overrides_of(sets or []), models, trust)
-        elif kind == "sweep":
-            found = _check_sweep(path, overrides_of(sets or []), models, trust)
+        if kind in ("experiment", "sweep"):
+            load = load_experiment if kind == "experiment" else load_sweep
+            try:
+                found = _check_design(
+                    path, load(path, models=models, overrides=overrides, trust=trust)
+                )
+            except SpecError as error:
+                found = _print_issues(error.issues)
         else:
-            found = _check_team(path, overrides_of(sets or []), models, trust)
+            found = _check_team(path, overrides, models, trust)
         code = found if code in (0, GATE) and found else code
     if code:
         raise typer.Exit(code)
+
+
+def _print_issues(issues: Sequence[SpecIssue]) -> int:
+    for issue in issues:
+        typer.echo(visible(str(issue)))
+    return 2 if issues else 0
 
 
 def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool) -> int:
@@ -55,58 +67,33 @@ def _check_team(path: Path, overrides: Mapping[str, JSON], models: Path | None, 
     issues = list(checked.issues)
     if checked.team is not None:
         issues += [checked.loaded.locate(each) for each in evaluator_problems(checked.team)]
-    for issue in issues:
-        typer.echo(visible(str(issue)))
+    code = _print_issues(issues)
     for warning in checked.warnings:
         typer.echo(visible(f"warning: {warning}"))
     if checked.team is not None and not issues:
         typer.echo(_sound(path, checked.team))
-    return 2 if issues else 0
+    return code
 
 
-def _check_experiment(
-    path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
-) -> int:
-    """Tell the errors of an experiment, or that its arms differ as declared; the exit code."""
-    issues = check_experiment(path, models=models, overrides=overrides, trust=trust)
-    for issue in issues:
-        typer.echo(visible(str(issue)))
-    if issues:
-        return 2
-    experiment = load_experiment(path, models=models, overrides=overrides, trust=trust)
-    try:
-        guard(experiment)
-    except UndeclaredDifference as refused:
-        for line in refused.lines:
-            typer.echo(visible(f"{path}: {line}"))
-        return GATE
-    arms = len(experiment.arms)
-    runs = arms * len(experiment.units) * experiment.replicates
-    typer.echo(
-        f"{path}: sound: {arms} arms, {len(experiment.units)} units, {runs} runs; the arms differ "
-        f"in nothing beyond the treatment; hash {experiment.hash[:8]}"
-    )
-    return 0
-
-
-def _check_sweep(
-    path: Path, overrides: Mapping[str, JSON], models: Path | None, trust: bool
-) -> int:
-    """Tell the errors of a sweep, or that every variant is sound; the exit code."""
-    issues = check_sweep(path, models=models, overrides=overrides, trust=trust)
-    for issue in issues:
-        typer.echo(visible(str(issue)))
-    if issues:
-        return 2
-    sweep = load_sweep(path, models=models, overrides=overrides, trust=trust)
-    if sweep.experiment is not None:
+def _check_design(path: Path, design: Experiment | Sweep) -> int:
+    """Print that arms differ as declared and every variant is valid, or what differs; the exit code."""
+    experiment = design if isinstance(design, Experiment) else design.experiment
+    if experiment is not None:
         try:
-            guard(sweep.experiment)
+            guard(experiment)
         except UndeclaredDifference as refused:
             for line in refused.lines:
                 typer.echo(visible(f"{path}: {line}"))
             return GATE
-    typer.echo(visible(f"{path}: sound: {sweep_summary(sweep)}; hash {sweep.hash[:8]}"))
+    if isinstance(design, Experiment):
+        arms, units = len(design.arms), len(design.units)
+        summary = (
+            f"{arms} arms, {units} units, {arms * units * design.replicates} runs; the arms differ "
+            "in nothing beyond the treatment"
+        )
+    else:
+        summary = sweep_summary(design)
+    typer.echo(visible(f"{path}: sound: {summary}; hash {design.hash[:8]}"))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,8 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orglab.cli.options import Trust, overrides_of
-from orglab.cli.spec_commands.diff_markdown import markdown_of
+from orglab.cli.options import Inputs, Models, Sets, Trust, overrides_of
 from orglab.engine.graph.team import Team
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.study_folder import load_team, units_of
@@ -25,7 +25,66 @@ from orglab.providers.base import JSON
 from orglab.providers.terminal_safety import one_line, visible
 from orglab.results.word_diff import changed_words, hunks, word_diff
 
-__all__ = ["GATE", "diff"]
+__all__ = ["GATE", "diff", "markdown_of"]
+
+
+_SIGNS = "\\|`*_[]!~$@"
+"""What could mean something to Markdown within a line, beside HTML; ``&#;`` are our own."""
+
+
+def markdown_of(found: Comparison) -> str:
+    """Return the comparison: a table, the prompts that differ, both graphs."""
+    return "\n".join(_markdown_lines(found)) + "\n"
+
+
+def _markdown_lines(found: Comparison) -> Iterator[str]:
+    yield f"# {_escaped(found.left)} and {_escaped(found.right)}"
+    yield ""
+    for each in found.measured:
+        sides = f"{_cell(each.left)} → {_cell(each.right)}"
+        yield f"Also measured differently: {_escaped(each.where)}: {sides}\n"
+    if not found.differences:
+        yield "No differences."
+        return
+    strange = {each.where for each in found.undeclared}
+    yield f"| path | class | {_escaped(found.left)} | {_escaped(found.right)} |"
+    yield "|---|---|---|---|"
+    for each in found.differences:
+        mark = " **undeclared**" if each.where in strange else ""
+        cells = [f"{_escaped(each.where)}{mark}", each.kind, _cell(each.left), _cell(each.right)]
+        yield f"| {' | '.join(cells)} |"
+    for pair in found.prompts:
+        yield f"\n## Prompt of {_escaped(pair.title)}\n\n<pre>{_marked_changes(pair.left, pair.right)}</pre>"
+    for issue in found.errors:
+        yield f"\nNot all prompts could be rendered: {_escaped(issue)}"
+    for name, graph in zip((found.left, found.right), found.graphs, strict=True):
+        yield f"\n## Graph of {_escaped(name)}\n\n```mermaid\n{graph.strip()}\n```"
+
+
+def _cell(value: JSON) -> str:
+    if value is ABSENT:
+        return "—"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    """Text on one line that means nothing to Markdown, HTML or a terminal."""
+    plain = html.escape(visible(text))
+    for sign in _SIGNS:
+        plain = plain.replace(sign, f"&#{ord(sign)};")
+    return plain.replace("\n", "<br>")
+
+
+def _marked_changes(left: str, right: str) -> str:
+    """Both texts word by word, for a ``<pre>``, in which Markdown means nothing."""
+    tags = {"left": "del", "right": "ins"}
+    parts = []
+    for piece in word_diff(left, right):
+        text = html.escape(visible(piece.text))
+        tag = tags.get(piece.kind)
+        parts.append(f"<{tag}>{text}</{tag}>" if tag else text)
+    return "".join(parts)
 
 
 _SHORT = 120
@@ -45,15 +104,9 @@ def diff(
     units: Annotated[
         Path | None, typer.Option(help="A file of units; prompts of its first are compared.")
     ] = None,
-    inputs: Annotated[
-        list[str] | None, typer.Option("--input", help="name=value: inputs of a sample unit.")
-    ] = None,
-    sets: Annotated[
-        list[str] | None, typer.Option("--set", help="path=value: set in both specs.")
-    ] = None,
-    models: Annotated[
-        Path | None, typer.Option(help="A catalogue in place of both specs' models.")
-    ] = None,
+    inputs: Inputs = None,
+    sets: Sets = None,
+    models: Models = None,
     trust: Trust = False,
     format_: Annotated[
         Literal["terminal", "markdown", "json"], typer.Option("--format", help="How to print it.")
@@ -157,10 +210,10 @@ def _changed_prompts(console: Console, found: Comparison) -> None:
             if getattr(pair, side) and not (pair.left and pair.right)
         ]
         if alone:
-            words = (
+            message = (
                 f"prompts of {getattr(found, side)} alone: {'; '.join(alone)} (--full shows them)"
             )
-            console.print(Text(visible(words)))
+            console.print(Text(visible(message)))
 
 
 def _whole(console: Console, found: Comparison) -> None:

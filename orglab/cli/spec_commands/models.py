@@ -115,7 +115,7 @@ def _lines(each: ModelOverview) -> Iterator[str]:
         yield f"parameters: {dumps(dict(each.model.params))}"
     if limits := _limits(each):
         yield f"limits: {', '.join(limits)}"
-    yield f"price: {each.price.words()}"
+    yield f"price: {each.price.summary()}"
     if each.issue:
         yield f"cannot be asked: {each.issue}"
     if each.reachable is not None:

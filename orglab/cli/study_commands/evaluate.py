@@ -17,7 +17,7 @@ from orglab.cli.options import Cache, MaxCost, StudyFolder, Trust
 from orglab.cli.progress import paused
 from orglab.engine.run.engine import Unit
 from orglab.engine.spec.model import EvaluatorUse
-from orglab.engine.study.batch.budget import Budget, budget_of, unbounded_words
+from orglab.engine.study.batch.budget import Budget, budget_of, unbounded_message
 from orglab.engine.study.batch.preflight import unbounded_uses
 from orglab.engine.study.evaluate.rescore import Rescoring, evaluators_of, roles_of
 from orglab.providers.human.terminal import paused_by
@@ -70,7 +70,7 @@ def evaluate(
         typer.echo(at_the_budget(budget))
         raise typer.Exit(BUDGET_REACHED)
     if looked < ended:
-        typer.echo("Interrupted: every reply is kept; the same command goes on from here.")
+        typer.echo("Interrupted: every reply is stored; run the same command to resume.")
         raise typer.Exit(1)
 
 
@@ -79,7 +79,7 @@ def _budget(
 ) -> Budget | None:
     """Return the study's money, of which its runs have spent a part."""
     if limit is not None and (judges := unbounded_uses(uses, sample, folder.resolve())):
-        raise ValueError(unbounded_words(judges))
+        raise ValueError(unbounded_message(judges))
     return budget_of(limit, store)
 
 

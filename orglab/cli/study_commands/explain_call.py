@@ -58,5 +58,5 @@ def _say_parts(console: Console, parts: Sequence[IdentityPart]) -> None:
         _say(console, f"{'=' if part.same else '≠'} {part.name} {part.change}".rstrip())
 
 
-def _say(console: Console, words: str) -> None:
-    console.print(visible(words), markup=False, highlight=False)
+def _say(console: Console, message: str) -> None:
+    console.print(visible(message), markup=False, highlight=False)

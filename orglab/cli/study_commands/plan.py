@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -87,17 +88,17 @@ def plan(
 
 def _print(console: Console, found: Plan) -> None:
     for study in found.studies:
-        console.print(_study_words(study), markup=False, highlight=False, soft_wrap=True)
+        console.print(_study_summary(study), markup=False, highlight=False, soft_wrap=True)
     console.print()
     console.print(_arms_table(found))
     console.print(_models_table(found))
-    for words in dict.fromkeys(_prices(found)):
-        console.print(words, markup=False, highlight=False, soft_wrap=True)
+    for message in dict.fromkeys(_prices(found)):
+        console.print(message, markup=False, highlight=False, soft_wrap=True)
     for line in _notes(found):
         console.print(line, markup=False, highlight=False, style="dim")
 
 
-def _study_words(study: StudyPlan) -> str:
+def _study_summary(study: StudyPlan) -> str:
     runs = sum(arm.runs for arm in study.arms)
     parts = {
         "done": sum(arm.done for arm in study.arms),
@@ -106,8 +107,8 @@ def _study_words(study: StudyPlan) -> str:
     }
     counts = [f"{number:,} {name}" for name, number in parts.items() if number]
     to_do = sum(arm.to_do for arm in study.arms)
-    words = f"{study.name}: {amount(runs, 'run')}, {', '.join([*counts, f'{to_do:,} to do'])}"
-    return visible(f"{words}, in {study.folder}")
+    message = f"{study.name}: {amount(runs, 'run')}, {', '.join([*counts, f'{to_do:,} to do'])}"
+    return visible(f"{message}, in {study.folder}")
 
 
 def _arms_table(found: Plan) -> Table:
@@ -213,7 +214,7 @@ def _prices(found: Plan) -> Iterator[str]:
     """Each model's price a million tokens, once."""
     for model in found.models:
         for each in model.line.models:
-            yield visible(f"{each.provider} {each.model}".rstrip() + f": {priced(each).words()}")
+            yield visible(f"{each.provider} {each.model}".rstrip() + f": {priced(each).summary()}")
 
 
 def _notes(found: Plan) -> Iterator[str]:
@@ -239,15 +240,15 @@ def _study_notes(study: StudyPlan) -> Iterator[str]:
     spent = study.spent
     if spent is not None:
         known = None if spent.unpriced else spent.paid_usd
-        words = f"Spent so far in {study.folder}: {dollars(known, spent.paid_usd)}"
+        message = f"Spent so far in {study.folder}: {dollars(known, spent.paid_usd)}"
         cut = sum(call.requests for call in spent.cut)
         if cut:
-            words += f"; {amount(cut, 'request')} cut, at most {dollars(spent.reserved_usd)} more"
+            message += f"; {amount(cut, 'request')} cut, at most {dollars(spent.reserved_usd)} more"
         if spent.uncounted_usd:
-            words += (
+            message += (
                 f"; of replies without a count of tokens at most {dollars(spent.uncounted_usd)}"
             )
-        yield visible(words + ".")
+        yield visible(message + ".")
     if study.shares is not None:
         full, made = study.shares
         yield (
@@ -265,24 +266,17 @@ def _table(title: str) -> Table:
     return table
 
 
-def _bound(value: float | None) -> str:
-    return UNKNOWN if value is None else f"≤ {value:,.0f}" if value else "0"
+def _cell(sign: str, value: float | None, show: Callable[[float], str] = "{:,.0f}".format) -> str:
+    """Return a figure with its sign (≤ at most, ≲ about at most, about), as it stands in a cell."""
+    zero = "$0" if show is dollars else "0"
+    return UNKNOWN if value is None else f"{sign} {show(value)}" if value else zero
 
 
-def _rough(value: float | None) -> str:
-    return UNKNOWN if value is None else f"≲ {value:,.0f}" if value else "0"
-
-
-def _most_usd(value: float | None) -> str:
-    return UNKNOWN if value is None else f"≲ {dollars(value)}" if value else "$0"
-
-
-def _about(value: float) -> str:
-    return f"about {value:,.0f}" if value else "0"
-
-
-def _about_usd(value: float | None) -> str:
-    return UNKNOWN if value is None else f"about {dollars(value)}" if value else "$0"
+_bound = partial(_cell, "≤")
+_rough = partial(_cell, "≲")
+_about = partial(_cell, "about")
+_most_usd = partial(_cell, "≲", show=dollars)
+_about_usd = partial(_cell, "about", show=dollars)
 
 
 def _mean(spread: UsageSpread | None, *, money: bool = False) -> str:

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from orglab.cli.options import Trust
+from orglab.cli.options import Models, Trust
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.load import (
@@ -38,9 +38,7 @@ def power_of(
     simulate: Annotated[
         int, typer.Option(min=0, help="Also run so many simulated experiments, seeds apart.")
     ] = 0,
-    models: Annotated[
-        Path | None, typer.Option(help="A catalogue in place of the arms' models.")
-    ] = None,
+    models: Models = None,
     trust: Trust = False,
 ) -> None:
     """Show the pairs needed by effect size, and the power of this experiment's units.

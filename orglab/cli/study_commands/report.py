@@ -9,7 +9,7 @@ import typer
 
 from orglab.providers.terminal_safety import visible
 
-__all__ = ["report", "tell_report"]
+__all__ = ["print_report", "report"]
 
 
 def report(
@@ -24,10 +24,10 @@ def report(
     ] = True,
 ) -> None:
     """Analyse an experiment or a sweep and writes report.html, report.md, report.json and transcripts."""
-    tell_report(folder, out, transcripts=transcripts)
+    print_report(folder, out, transcripts=transcripts)
 
 
-def tell_report(folder: Path, out: Path | None = None, *, transcripts: bool = True) -> None:
+def print_report(folder: Path, out: Path | None = None, *, transcripts: bool = True) -> None:
     """Write the report, and print its answer and where it lies.
 
     Raises:

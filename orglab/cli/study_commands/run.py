@@ -6,7 +6,6 @@ import asyncio
 import gc
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -30,20 +29,17 @@ from orglab.cli.options import (
 )
 from orglab.cli.progress import progress_of
 from orglab.cli.run_options import RunOptions, design_summary, request_of
-from orglab.cli.study_commands.report import tell_report
+from orglab.cli.study_commands.report import print_report
 from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
-from orglab.engine.study.batch.budget import refuse_unbounded
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.preflight import judge_models
-from orglab.engine.study.batch.study_folder import fresh_folder, in_here
-from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
 from orglab.engine.study.plan.plan import unreal_dollars
+from orglab.engine.study.sweep.load import Sweep
 from orglab.evaluators.base import EvaluationError
 from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
 from orglab.results.number_format import amount, dollars
 from orglab.results.store.reader import Reader
-from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
 
 __all__ = ["run"]
@@ -95,18 +91,14 @@ def run(
             trust=trust,
         )
     )
-    folder = out or in_here(request.folder)
-    folder = fresh_folder(folder) if fresh else folder
-    if out is None and not fresh:
-        refuse_changed_tools(folder, request.batch.teams)
-    batch = replace(
-        request.batch,
+    folder, batch = request.prepared(
+        out,
+        fresh=fresh,
+        cache=cache,
         retry_failed=retry_failed,
         at_once=at_once,
         max_cost=max_cost,
-        kept=response_cache_file(folder) if cache else None,
     )
-    refuse_unbounded(batch.max_cost, batch.teams)
     console = Console()
     for line in design_summary(request):
         console.print(visible(line), markup=False, highlight=False)
@@ -118,9 +110,9 @@ def run(
         store.close()
     ended = _any_ended(folder)
     # A sweep has too many columns: its report's table is printed.
-    _report(console, tally, folder, table=ended and request.sweep is None)
-    if request.has_report and ended:
-        tell_report(folder)
+    _report(console, tally, folder, table=ended and not isinstance(request.design, Sweep))
+    if request.design is not None and ended:
+        print_report(folder)
     raise typer.Exit(_code(tally))
 
 
@@ -171,7 +163,7 @@ def _reasons(folder: Path) -> list[str]:
         rows = [row for status in ("failed", "stopped") for row in reader.runs(status=status)]
     reasons = Counter((row.status, row.reason) for row in rows)
     commonest = reasons.most_common(REASONS)
-    lines = [f"  {often} {status}: {visible(words)}" for (status, words), often in commonest]
+    lines = [f"  {often} {status}: {visible(message)}" for (status, message), often in commonest]
     rest = reasons.total() - sum(often for _, often in commonest)
     return lines + ([f"  {rest} for other reasons"] if rest else [])
 
@@ -186,23 +178,21 @@ def _remarks(tally: BatchTally, others: int, *, in_figures: bool) -> list[str]:
         lines.append(f"Resumed {amount(tally.resumed, 'run')}.")
     if tally.reused:
         worth = f", {dollars(tally.reused_usd)}" if tally.reused_usd else ""
-        words = "Taken from other studies, which had asked the same (--no-cache asks again): "
-        lines.append(f"{words}{amount(tally.reused, 'call')}{worth}.")
-    lines += [visible(words) for words in tally.warnings]
+        message = "Taken from other studies, which had asked the same (--no-cache asks again): "
+        lines.append(f"{message}{amount(tally.reused, 'call')}{worth}.")
+    lines += [visible(message) for message in tally.warnings]
     if tally.asked_again:
         lines.append(f"Retried {amount(tally.asked_again, 'call')} interrupted by an earlier end.")
     if others > 0:
-        words = "Also in the figures, of other units, replicates or seeds than this command's: "
+        message = "Also in the figures, of other units, replicates or seeds than this command's: "
         if not in_figures:
-            words = "Also in the study, not of this plan and in no figure: "
-        lines.append(f"{words}{amount(others, 'run')}.")
+            message = "Also in the study, not of this plan and in no figure: "
+        lines.append(f"{message}{amount(others, 'run')}.")
     if tally.budget is not None and tally.budget.reached:
         lines.append(at_the_budget(tally.budget))
     if tally.interrupted:
         before = "" if tally.done else " before a run ended"
-        lines.append(
-            f"Interrupted{before}: every reply is kept; the same command goes on from here."
-        )
+        lines.append(f"Interrupted{before}: every reply is stored; run the same command to resume.")
     if tally.failed:
         lines.append(
             f"Failed: {amount(tally.failed, 'run')}; --retry-failed tries {'it' if tally.failed == 1 else 'them'} again."

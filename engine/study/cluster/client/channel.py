@@ -36,7 +36,7 @@ async def listed(client: Client) -> list[str]:
         about = await _scheduler(client).identity(n_workers=-1)
     except (OSError, TimeoutError, AttributeError) as error:
         raise ClusterError(
-            f"the scheduler is gone ({error}); every reply is kept: the same command goes on from here"
+            f"the scheduler is gone ({error}); every reply is stored: run the same command to resume"
         ) from error
     return list(about["workers"])
 

@@ -3,24 +3,109 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from orglab.engine.run.calls.call_key import digest
 from orglab.engine.study.batch.batch import Batch, PlannedRun, Progress
 from orglab.engine.study.batch.run_gate import RunGate
 from orglab.engine.study.batch.runner import BatchRun, Ending, room
-from orglab.engine.study.cluster.client.address import address_of, connected
 from orglab.engine.study.cluster.client.bundle import Bundle, BundledArm, unit_form
-from orglab.engine.study.cluster.client.limit_broker import LimitBroker
-from orglab.engine.study.cluster.client.version_check import plugins_used
-from orglab.engine.study.cluster.client.worker_connection import DispatchedRun, StudyServices
-from orglab.engine.study.cluster.client.worker_pool import StudyContext, WorkerPool
+from orglab.engine.study.cluster.client.worker_connection import (
+    DispatchedRun,
+    LimitBroker,
+    StudyServices,
+)
+from orglab.engine.study.cluster.client.worker_pool import StudyContext, WorkerPool, plugins_used
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.results.store.journal.run_journal import RunJournal
 from orglab.results.store.store import Store
 
-__all__ = ["ClusterRun"]
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["ClusterAddress", "ClusterRun", "address_of", "connected"]
+
+
+_LOCAL: Final = re.compile(r"local:([1-9]\d{0,3})")
+_SCHEDULER: Final = re.compile(r"(tcp|tls|ucx|ws|wss|inproc)://\S+")
+_CONNECT_SECONDS: Final = 15
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterAddress:
+    """A cluster.
+
+    Attributes:
+        scheduler: The address of its scheduler; "" for worker processes of this machine.
+        workers: How many of these.
+    """
+
+    scheduler: str = ""
+    workers: int = 0
+
+
+def address_of(text: str) -> ClusterAddress:
+    """Read what was typed.
+
+    Raises:
+        ClusterError: It is no address of a cluster.
+    """
+    local = _LOCAL.fullmatch(text)
+    if local:
+        return ClusterAddress(workers=int(local[1]))
+    if _SCHEDULER.fullmatch(text):
+        return ClusterAddress(scheduler=text)
+    raise ClusterError(
+        f"{text!r} is not a cluster address: expected a Dask scheduler such as "
+        "tcp://10.0.0.1:8786, or local:4 for four worker processes of this machine"
+    )
+
+
+@asynccontextmanager
+async def connected(address: ClusterAddress) -> AsyncIterator[Client]:
+    """Return a client of the cluster; worker processes of this machine are started, and ended again.
+
+    Raises:
+        ClusterError: Dask is not installed, or the scheduler cannot be reached.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as missing:
+        raise ClusterError("--on needs Dask: pip install 'orglab[dask]'") from missing
+    if address.workers:
+        async with (
+            LocalCluster(
+                n_workers=address.workers,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=0,
+                dashboard_address=":0",  # any port: 8787 may be taken
+                silence_logs=logging.CRITICAL,
+                asynchronous=True,
+            ) as cluster,
+            Client(cluster, asynchronous=True, set_as_default=False) as client,
+        ):
+            yield client
+        return
+    try:
+        client = await Client(
+            address.scheduler,
+            asynchronous=True,
+            set_as_default=False,
+            timeout=_CONNECT_SECONDS,
+        )
+    except (OSError, TimeoutError, ValueError, TypeError) as error:
+        raise ClusterError(f"no scheduler responds at {address.scheduler}: {error}") from error
+    try:
+        yield client
+    finally:
+        await client.close()
 
 
 MOST_LOST = 5
@@ -31,11 +116,11 @@ AT_TERMINAL = "human"
 def _refuse_local_providers(batch: Batch) -> None:
     if batch.providers:
         raise ClusterError(
-            "models given as objects cannot travel to workers: declare them in specs"
+            "providers given as objects cannot be sent to workers: declare models in specs"
         )
     models = [model for arm in batch.arms for model in arm.team.topology.models.values()]
     if any(model.provider == AT_TERMINAL for model in models):
-        raise ClusterError("a person answers at the terminal of one process: run without --on")
+        raise ClusterError("the provider `human` needs a terminal: run without --on")
 
 
 class ClusterRun(BatchRun):
@@ -146,7 +231,7 @@ class ClusterRun(BatchRun):
                 reason = str(lost)
         raise ClusterError(
             f"a run (unit {planned.unit.id}, arm {planned.arm.name}) was lost {MOST_LOST} times, "
-            f"the last time because {reason}: it may be what ends the workers"
+            f"the last time because {reason}: the run may be what ends the workers"
         )
 
     async def _ending_of(self, planned: PlannedRun, journal: RunJournal, gate: RunGate) -> Ending:
@@ -171,5 +256,5 @@ class ClusterRun(BatchRun):
 
 
 def _lost_workers_warning(lost: int) -> str:
-    workers = "1 worker went" if lost == 1 else f"{lost} workers went"
-    return f"{workers} while runs were under way: others went on with them."
+    workers = "1 worker was" if lost == 1 else f"{lost} workers were"
+    return f"{workers} lost during runs: other workers resumed them."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,21 +15,111 @@ from orglab.engine.study.batch.response_sharing import StudySharing
 from orglab.engine.study.batch.run_gate import Interrupted, RunGate
 from orglab.engine.study.batch.runner import Ending
 from orglab.engine.study.cluster.client.bundle import Bundle, BundledArm
-from orglab.engine.study.cluster.client.limit_broker import LimitBroker, WorkerHolding
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.engine.study.cluster.worker.remote_journal import entry_form, entry_of, value_of
 from orglab.providers.base import JSON
+from orglab.providers.client.adaptive_limit import CallOutcome
+from orglab.providers.client.model_client import AccountQueue, ModelClients
+from orglab.providers.client.rate_limit import RateLimits, Reservation
 from orglab.results.records import CallEntry, Event
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import Attempt, JournalError
 from orglab.results.store.journal.run_journal import RunJournal
 
-__all__ = ["Channel", "DispatchedRun", "StudyServices", "WorkerConnection"]
+__all__ = [
+    "Channel",
+    "DispatchedRun",
+    "LimitBroker",
+    "StudyServices",
+    "WorkerConnection",
+    "WorkerHolding",
+]
+
+
+class LimitBroker:
+    """The limits of a study.
+
+    Args:
+        clients: The model clients, whose queues the client's own calls (of judges) use too.
+
+    Attributes:
+        slots: Concurrency limit of each model.
+        rates: Requests and tokens per minute of each model.
+        queue: Returns the request queue of an account.
+    """
+
+    def __init__(self, clients: ModelClients) -> None:
+        self.slots: dict[str, asyncio.Semaphore] = {}
+        self.rates: dict[str, RateLimits] = {}
+        self.queue = clients.queue
+
+
+class WorkerHolding:
+    """What one worker holds of the limits; ``close`` gives it all back.
+
+    Args:
+        limits: The limits.
+    """
+
+    def __init__(self, limits: LimitBroker) -> None:
+        self._limits = limits
+        self._slots: Counter[str] = Counter()
+        self._tickets: dict[int, tuple[AccountQueue, Any]] = {}
+        self._last = 0
+
+    async def slot(self, model: str, most: int) -> None:
+        """Wait for a slot of a model."""
+        await self._limits.slots.setdefault(model, asyncio.Semaphore(most)).acquire()
+        self._slots[model] += 1
+
+    def free(self, model: str) -> None:
+        """Free a slot."""
+        if self._slots[model]:
+            self._slots[model] -= 1
+            self._limits.slots[model].release()
+
+    async def reserve(self, model: str, per_minute: Sequence[float | None], tokens: int) -> None:
+        """Wait until a request of so many tokens may be sent."""
+        rates = self._limits.rates
+        if model not in rates:
+            rates[model] = RateLimits(requests=per_minute[0], tokens=per_minute[1])
+        await rates[model].reserve_tokens(tokens)
+
+    def settle(self, model: str, tokens: int, sent: bool, used: int | None) -> None:
+        """Give back what a request did not use; of a worker that is gone, all counts as used."""
+        if model in self._limits.rates:
+            self._limits.rates[model].settle(Reservation(tokens), sent=sent, used=used)
+
+    async def enter(self, account: str, first: bool) -> int:
+        """Wait for a place in the queue of an account; return its number."""
+        queue = self._limits.queue(account)
+        sent = await queue.enter(first=first)
+        self._last += 1
+        self._tickets[self._last] = (queue, sent)
+        return self._last
+
+    def leave(self, account: str, number: int, outcome: CallOutcome) -> None:  # noqa: ARG002 - as it travels
+        """Free a place."""
+        queue, sent = self._tickets.pop(number, (None, None))
+        if queue is not None:
+            queue.leave(sent, outcome)
+
+    def pause(self, account: str, seconds: float) -> None:
+        """Let no call of the account begin for a while."""
+        self._limits.queue(account).pause(seconds)
+
+    def close(self) -> None:
+        """Give back what calls under way hold: the worker is gone."""
+        for number in list(self._tickets):
+            self.leave("", number, "nothing")
+        for model in self._slots.elements():
+            self._limits.slots[model].release()
+        self._slots.clear()
 
 
 PULL_SECONDS: Final = 5.0
 """How long a worker that has nothing to say waits before it says so."""
-SUPERSEDED: Final = "what it says of this run counts no more: another worker has it"
+SUPERSEDED: Final = "the run was given to another worker"
 
 
 @dataclass(kw_only=True, slots=True, eq=False)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 from orglab.engine.run.calls.call_key import digest
 from orglab.engine.study.batch.run_gate import Interrupted
 from orglab.engine.study.cluster.client.channel import DaskChannel, listed
-from orglab.engine.study.cluster.client.version_check import differences
 from orglab.engine.study.cluster.client.worker_connection import (
     DispatchedRun,
     StudyServices,
@@ -27,8 +26,52 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
     Task: TypeAlias = Future[Any]
+from collections.abc import Iterable
 
-__all__ = ["StudyContext", "WorkerPool"]
+from orglab.engine.study.batch.batch import Arm
+from orglab.engine.study.cluster.client.bundle import teams_of
+from orglab.providers.base import JSON
+
+__all__ = ["StudyContext", "WorkerPool", "differences", "plugins_used"]
+
+
+_PRICES = "genai-prices"
+"""What calls cost, where a spec does not say so, comes from here."""
+
+
+def plugins_used(arms: Iterable[Arm]) -> set[tuple[str, str]]:
+    """Return group and name of each plugin that runs of the arms need."""
+    found: set[tuple[str, str]] = set()
+    for team in (team for arm in arms for team in teams_of(arm.team.topology)):
+        found |= {("orglab.providers", model.provider) for model in team.models.values()}
+        found |= {("orglab.tools", tool.use) for tool in team.tools.values()}
+        checks = [check for link in team.authority for check in link.trigger.checks]
+        found |= {("orglab.evaluators", check.use) for check in checks}
+    return found
+
+
+def differences(
+    here: Mapping[str, JSON], there: Mapping[str, JSON], used: Iterable[tuple[str, str]]
+) -> Sequence[str]:
+    """Return what a worker has otherwise than the client, as text; empty where all is the same.
+
+    Args:
+        here: ``versions()`` of the client.
+        there: Of the worker.
+        used: The plugins that count.
+    """
+    found = []
+    if here["orglab"] != there["orglab"]:
+        found.append(f"orglab {there['orglab']}, not {here['orglab']}")
+    for group, name in sorted(used):
+        ours, theirs = (side["plugins"].get(group, {}).get(name) for side in (here, there))
+        if ours != theirs:
+            kind = group.removeprefix("orglab.").removesuffix("s")
+            found.append(f"the {kind} {name} of {theirs or 'nothing installed'}, not {ours}")
+    prices, theirs = (side["dependencies"].get(_PRICES) for side in (here, there))
+    if prices != theirs:
+        found.append(f"{_PRICES} {theirs}, not {prices}")
+    return found
 
 
 LOOK_SECONDS: Final = 1.0
@@ -152,7 +195,7 @@ class WorkerPool:
         """Nothing goes on: whoever waits gets the reason."""
         if not isinstance(issue, ClusterError):
             issue = ClusterError(
-                f"the client of the cluster broke: {type(issue).__name__}: {issue}"
+                f"the client of the cluster failed: {type(issue).__name__}: {issue}"
             )
         self.issue = self.issue or issue
         self._fail_queue(self.issue)
@@ -204,10 +247,10 @@ class WorkerPool:
             self._came, self._workerless = True, now
         patience = WORKERLESS_SECONDS[self._came]
         if now - self._workerless > patience:
-            which = "all workers went, and no other came" if self._came else "no worker came"
+            which = "all workers left and no other joined" if self._came else "no worker joined"
             raise ClusterError(
-                f"{which} within {patience:g} seconds; every reply is kept: the same command goes on "
-                "from here when there are workers"
+                f"{which} within {patience:g} seconds; every reply is stored: run the same command "
+                "to resume when there are workers"
             )
 
     async def _greet(self, address: str) -> None:
@@ -221,14 +264,14 @@ class WorkerPool:
             return  # it went, or is at something else; it is greeted again
         except Exception as error:  # Dask tells what it cannot find there as a plain one
             raise ClusterError(
-                f"the worker {address} has no orglab like this one ({error}): "
+                f"the worker {address} has no compatible orglab ({error}): "
                 f"pip install 'orglab[dask]=={self._versions['orglab']}' there"
             ) from error
         found = differences(self._versions, loads_stored(said[address]), self._study.used)
         if found:
             raise ClusterError(
-                f"the worker {address} has {'; '.join(found)}. Runs of one study are played by one "
-                "version: install there what is installed here"
+                f"the worker {address} has {'; '.join(found)}. All runs of a study need the same "
+                "versions: install the versions of this machine there"
             )
         channel = DaskChannel(self._client, address, token, patience=PATIENCE_SECONDS)
         connection = WorkerConnection(address, channel, self._study.services, room=self._study.room)

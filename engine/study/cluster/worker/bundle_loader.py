@@ -94,7 +94,9 @@ class BundleLoader:
         await self.put(folder, form["files"])
         topology = replace(build(form["normal"], folder.resolve()), trusted=form["trusted"])
         if topology.hash != form["hash"]:
-            raise ClusterError(f"{form['name']}: what came out is another spec than what was sent")
+            raise ClusterError(
+                f"{form['name']}: the spec that was built differs from the spec that was sent"
+            )
         team, problems = compile_topology(topology)
         if team is None:
             reasons = "; ".join(str(problem.wrong) for problem in problems)

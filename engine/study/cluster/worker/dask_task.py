@@ -52,7 +52,7 @@ async def greet(token: str, about: str, dask_worker: Worker) -> str:
     clients = _clients(dask_worker)
     for client in list(clients.values()):
         if client.study == said["study"]:
-            client.session.close("another client goes on with this study")
+            client.session.close("another client resumed this study")
             await client.ends
     for old in [name for name, client in clients.items() if client.ends.done()]:
         del clients[old]
@@ -104,7 +104,7 @@ async def execute_shard(token: str, key: str, runs: str) -> int:
     worker = get_worker()
     client = _clients(worker).get(token)
     if client is None:
-        raise SessionGone("the client of this task is not known here")
+        raise SessionGone("the client of this task is unknown to this worker")
     _free_slot(worker, key)
     forms = loads_stored(runs)
     ends = await asyncio.gather(*map(client.executor.execute, forms), return_exceptions=True)

@@ -141,7 +141,7 @@ class Session:
         while not self.gone:
             left = self._heard + self._patience - loop.time()
             if left <= 0:
-                self.close(f"no word of the client for {self._patience:g} seconds")
+                self.close(f"no message from the client for {self._patience:g} seconds")
                 return
             try:
                 async with asyncio.timeout(left):

@@ -66,14 +66,14 @@ def test_every_fault_is_reported(topology: Topology, tmp_path: Path) -> None:
     with pytest.raises(UnitError, match="topic: missing") as raised:
         read_units(file, topology)
     assert [issue.split(":")[1].split(" ")[0] for issue in raised.value.issues] == list("1234")
-    assert "the id 'a' stands at u.jsonl:1 already" in raised.value.issues[3]
+    assert "the id 'a' is already used at u.jsonl:1" in raised.value.issues[3]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
         ("u.csv", "", "the first line must name the columns"),
-        ("u.csv", "topic,topic\n", "each once"),
+        ("u.csv", "topic,topic\n", "each name must be unique"),
         ("u.csv", "topic\n", "no units"),
         ("u.csv", "topic\na,b\n", "line 2: 2 cells, the header has 1"),
         ("u.csv", 'topic\n"abc', r"u\.csv: "),
@@ -86,8 +86,8 @@ def test_every_fault_is_reported(topology: Topology, tmp_path: Path) -> None:
         ("u.json", b'[{"topic": "\xe9"}]', "not UTF-8"),
         ("u.jsonl", '{"topic": "a"}\n{"topic": "b"}{"topic": "c"}\n', "^u.jsonl, line 2"),
         ("u.jsonl", '{"topic": "a"}\n{"topic": "b', "^u.jsonl, line 2"),
-        ("u.jsonl", "[]\n", "line 1: a unit is an object"),
-        ("u.txt", "x", "units come as .jsonl, .json, .csv or .parquet"),
+        ("u.jsonl", "[]\n", "line 1: a unit must be a JSON object"),
+        ("u.txt", "x", "expected a file of type .jsonl, .json, .csv or .parquet"),
     ],
 )
 def test_a_file_that_is_no_units_is_refused(

@@ -73,7 +73,7 @@ async def test_runs_of_a_worker_that_goes_are_others(
     tally = await run("apart", on=cluster.scheduler_address)
     assert hung, "no call was under way on the worker that went"
     assert rows("apart") == rows("alone")
-    assert tally.warnings == ["1 worker went while runs were under way: others went on with them."]
+    assert tally.warnings == ["1 worker was lost during runs: other workers resumed them."]
     again = {identity for identity, often in identities(asked).items() if often > 1}
     assert identities(asked).keys() == alone.keys()
     with Reader(tmp_path / "apart") as reader:
@@ -144,7 +144,7 @@ async def test_a_run_that_breaks_on_a_worker_ends_the_study_in_words(
 async def test_models_given_as_objects_do_not_travel(run: Any) -> None:
     """They are refused before anything is asked."""
     models = {"*": ScriptedProvider(lambda _: "x")}
-    with pytest.raises(ClusterError, match="cannot travel"):
+    with pytest.raises(ClusterError, match="cannot be sent to workers"):
         await run("apart", on="local:2", providers=models)
 
 

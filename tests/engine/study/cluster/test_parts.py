@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from orglab.engine.study.cluster.client.bundle import Bundle
-from orglab.engine.study.cluster.client.limit_broker import LimitBroker, WorkerHolding
-from orglab.engine.study.cluster.client.version_check import differences
+from orglab.engine.study.cluster.client.worker_connection import LimitBroker, WorkerHolding
+from orglab.engine.study.cluster.client.worker_pool import differences
 from orglab.engine.study.cluster.errors import ClusterError, SessionGone
 from orglab.engine.study.cluster.worker.bundle_loader import BundleLoader
 from orglab.engine.study.cluster.worker.session import Session
@@ -70,9 +70,9 @@ async def test_a_client_that_stays_away_is_gone() -> None:
     question = asyncio.create_task(session.ask("begin", 1, [], "1.turn.0.0", {}))
     await asyncio.sleep(0)
     await session.watch()
-    with pytest.raises(SessionGone, match="no word of the client for 0 seconds"):
+    with pytest.raises(SessionGone, match="no message from the client for 0 seconds"):
         await question
-    with pytest.raises(SessionGone, match="no word"):
+    with pytest.raises(SessionGone, match="no message from the client"):
         session.send("free", "m")
 
 
@@ -91,7 +91,7 @@ async def test_slots_are_those_of_all_workers() -> None:
     await waiting
     other.free("m")
     other.free("m")  # said again
-    assert limits.slots("m", 1).locked() is False
+    assert limits.slots["m"].locked() is False
 
 
 async def test_the_line_of_an_account_is_one_for_all_workers() -> None:

@@ -13,6 +13,7 @@ import duckdb
 import pandas as pd
 import pytest
 import yaml
+from studies import check_experiment
 
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.study_folder import open_experiment
@@ -20,7 +21,6 @@ from orglab.engine.study.batch.units import UnitError
 from orglab.engine.study.experiment.experiment import Experiment
 from orglab.engine.study.experiment.load import (
     UndeclaredDifference,
-    check_experiment,
     experiment_of_files,
     guard,
     judges_of,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orglab.engine.spec.model import EvaluatorUse
-from orglab.engine.study.experiment.outcomes import outcome_problems
+from orglab.engine.study.experiment.declarations import outcome_problems
 
 TWICE = [EvaluatorUse(use="words"), EvaluatorUse(use="words", arguments={"role": "lead/writer"})]
 

@@ -273,7 +273,7 @@ def test_calls_by_role_bound_each_role(load: Load) -> None:
 )
 def test_prices_in_words(model: Model, words: str) -> None:
     """How a price is known is told with it."""
-    assert priced(model).words() == words
+    assert priced(model).summary() == words
 
 
 def test_published_prices_are_dated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +283,9 @@ def test_published_prices_are_dated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orglab.engine.study.plan.prices.bills", lambda model: True)
     monkeypatch.setattr("orglab.engine.study.plan.prices.price_of", lambda model: price)
     found = priced(Model(alias="m", provider="x"))
-    assert found.words() == "$3 in, $4 out (list 1.0, most expensive of those by length of prompt)"
+    assert (
+        found.summary() == "$3 in, $4 out (list 1.0, most expensive of those by length of prompt)"
+    )
     usage = TokenUsage(input=3000, output=1000)
     assert found.cost(usage, 900) == pytest.approx(5000e-6)  # four calls, the longest of 900
     assert found.cost(usage) == pytest.approx(13000e-6)

@@ -10,8 +10,8 @@ import pytest
 from studies import write_files
 
 from orglab.engine.study.batch.executor import run_batch
+from orglab.engine.study.batch.study_folder import open_sweep
 from orglab.engine.study.sweep.load import load_sweep
-from orglab.engine.study.sweep.study_folder import open_sweep
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.display.summary import summary
 from orglab.results.report.render.blocks import Paragraph
