@@ -192,7 +192,7 @@ def _other_study(store: Store, last: SweepPlan | None, sweep: Sweep) -> str:
 
 
 def _renamings(store: Store, sweep: Sweep) -> Iterator[Renaming]:
-    """New names of stored runs: variants are named by what differs, and that may have grown.
+    """Yield new names of stored runs: variants are named by what differs, and that may have grown.
 
     A name whose team was replaced by another keeps a mark of the old one.
     """
