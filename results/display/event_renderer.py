@@ -18,7 +18,7 @@ from orglab.results.store.journal.history import answering
 from orglab.results.store.journal.journal import position_key
 from orglab.results.usage.spending import cost_of
 
-__all__ = ["EventRenderer"]
+__all__ = ["ONE_LINE_EVENTS", "PRINTED_ELSEWHERE", "EventRenderer"]
 
 Body: TypeAlias = Mapping[str, JSON]
 
@@ -32,14 +32,14 @@ _NOT_TAKEN = {
 }
 
 #: Events of one line: its words, style and indent.
-_PLAIN = {
+ONE_LINE_EVENTS = {
     "lapsed": ("{output} is void: something before it begins anew", "dim", 0),
     "withdrawn": ("{output} is withdrawn from everyone's sight", "dim", 2),
     "late": ("{output} comes too late for {copy} to read", "dim", 0),
     "cap_used_up": ("! {link} is used up and not taken", "yellow", 0),
 }
 #: Printed with the turn, with the verdict, and in the footer.
-_PRINTED_ELSEWHERE = frozenset(("output", "sent_back", "ended"))
+PRINTED_ELSEWHERE = frozenset(("output", "sent_back", "ended"))
 
 
 class EventRenderer:
@@ -309,16 +309,16 @@ class EventRenderer:
             self._line(f"↺ what follows {because} begins anew: {roles or 'nobody'}{tail}", "dim", 0)
 
     def _on_other(self, body: Body, event: Event) -> None:
-        if event.kind in _PLAIN:
-            words, style, indent = _PLAIN[event.kind]
+        if event.kind in ONE_LINE_EVENTS:
+            words, style, indent = ONE_LINE_EVENTS[event.kind]
             self._line(words.format_map(body), style, indent)
-        elif event.kind not in _PRINTED_ELSEWHERE:
+        elif event.kind not in PRINTED_ELSEWHERE:
             self._line(f"{event.kind}: {inline(body, 200)}", "dim", 0)
 
 
 _ASKED = {
     "question": "has to answer a question of",
-    "revise": "revises at the word of",
+    "revise": "revises as directed by",
     "reject": "starts again, rejected by",
 }
 

@@ -24,7 +24,7 @@ def test_linked_runs_lead_nowhere(den: Den) -> None:
     (den.spec / "runs").symlink_to("../folder")
     ended = den.orglab("run", "t.yaml")
     assert ended.code == 2
-    assert "say so by --out" in ended.out
+    assert "with --out" in ended.out
     (den.spec / "runs").unlink()
     (den.spec / "runs").mkdir()
     team = load_team(den.spec / "t.yaml")

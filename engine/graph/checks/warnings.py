@@ -1,4 +1,4 @@
-"""What is no error of a team, and seldom meant."""
+"""Warnings: what is valid and probably unintended."""
 
 from __future__ import annotations
 

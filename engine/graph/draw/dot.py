@@ -1,4 +1,4 @@
-"""A team in Graphviz's language."""
+"""A team as Graphviz DOT."""
 
 from __future__ import annotations
 
