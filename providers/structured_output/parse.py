@@ -155,7 +155,7 @@ def _whole_value(text: str, checker: SchemaChecker, how: How, stop: StopReason) 
 
 
 def _may_be_cut(value: JSON) -> bool:
-    """Return a number has no end of its own: 15 may be the beginning of 1500."""
+    """Return whether a cut reply may end in an unfinished number: 15 may be the beginning of 1500."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
