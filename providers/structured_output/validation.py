@@ -240,6 +240,8 @@ def _checker(text: str) -> SchemaChecker:
     except SchemaError as error:
         place = "/".join(map(str, error.absolute_path)) or "the top"
         raise ValueError(f"not a JSON Schema 2020-12: at {place}: {error.message[:200]}") from None
+    except OverflowError:
+        raise ValueError("a pattern of the schema repeats too much: use smaller numbers") from None
     return SchemaChecker(schema)
 
 

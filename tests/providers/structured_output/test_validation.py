@@ -178,3 +178,10 @@ def test_a_pattern_that_cannot_be_read_is_refused() -> None:
 def test_equal_schemas_share_a_checker() -> None:
     """A schema made anew for each turn costs no new checker."""
     assert checker_for({"type": "string"}) is checker_for({"type": "string"})
+
+
+@pytest.mark.parametrize("pattern", ["a{9999999999}", "a{99999999999,}"])
+def test_a_repetition_beyond_every_engine_is_refused(pattern: str) -> None:
+    """The standard library overflows on it while the schema itself is checked."""
+    with pytest.raises(ValueError, match="repeats too much"):
+        checker_for({"pattern": pattern})
