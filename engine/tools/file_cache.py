@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["FileCache", "Memo", "TableError"]
+__all__ = ["FileCache", "Memo", "TableError", "vectors_file"]
+
+vectors_file: ContextVar[Path | None] = ContextVar("vectors_file", default=None)
+"""The DuckDB file of the study's vectors; None: they are kept in memory alone. It is here, since NumPy is not needed for it."""
 
 _LARGEST_FILE = 256 * 2**20  # bytes; a larger table belongs into a database of its own
 _MOST_FILES = 32  # kept in memory; the one unused longest goes first

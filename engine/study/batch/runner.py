@@ -20,7 +20,7 @@ from orglab.engine.study.batch.budget import budget_of, refuse_unbounded
 from orglab.engine.study.batch.response_sharing import sharing_of
 from orglab.engine.study.batch.run_gate import Interrupted, RunGate
 from orglab.engine.study.evaluate.judging import Judging, RunEvaluator
-from orglab.engine.tools.records.embedding_cache import vectors_file
+from orglab.engine.tools.file_cache import vectors_file
 from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import Provider
 from orglab.providers.registry import load_plugin

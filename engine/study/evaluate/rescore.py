@@ -24,7 +24,7 @@ from orglab.engine.study.batch.preflight import preflight_problems
 from orglab.engine.study.batch.response_sharing import sharing_of
 from orglab.engine.study.evaluate.judging import Judging, RunEvaluator
 from orglab.engine.study.experiment.document_loading import DocumentLoading, LoadOptions
-from orglab.engine.tools.records.embedding_cache import vectors_file
+from orglab.engine.tools.file_cache import vectors_file
 from orglab.providers.base import JSON
 from orglab.results.report.experiment.plan_history import sweep_plan
 from orglab.results.store.reader import RunRow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orglab.engine.spec.messages import nearest
+from orglab.engine.tools.file_cache import vectors_file
 from orglab.providers.base import JSON, ProviderError
 from orglab.providers.embedder import Embedder
 from orglab.providers.registry import load_plugin, plugin_names
@@ -21,10 +21,7 @@ from orglab.providers.registry import load_plugin, plugin_names
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["PIECE", "Matrix", "embedder_of", "kept_vectors", "pieces", "vectors_file"]
-
-vectors_file: ContextVar[Path | None] = ContextVar("vectors_file", default=None)
-"""A DuckDB file; None: vectors are kept in memory alone."""
+__all__ = ["PIECE", "Matrix", "embedder_of", "kept_vectors", "pieces"]
 
 
 Matrix: TypeAlias = NDArray[np.float32]

@@ -12,8 +12,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from datetime import date
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-import numpy as np
-
 from orglab.engine.tools.bounded_json import tidy
 
 __all__ = [
@@ -197,6 +195,8 @@ def _cosine(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 def ranks(values: Sequence[Number]) -> list[float]:
     """Return ranks from 1; equal values share the mean of their ranks."""
+    import numpy as np  # not needed by tables whose columns are never ranked
+
     cells = np.array(values, dtype=object)  # whole numbers may be larger than 64 bits
     _, places, counts = np.unique(cells, return_inverse=True, return_counts=True)
     found: list[float] = (counts.cumsum() - (counts - 1) / 2)[places].tolist()

@@ -20,7 +20,7 @@ from orglab.engine.study.cluster.worker.remote_journal import (
 )
 from orglab.engine.study.cluster.worker.remote_limits import RemoteModelClients
 from orglab.engine.study.cluster.worker.session import Session
-from orglab.engine.tools.records.embedding_cache import vectors_file
+from orglab.engine.tools.file_cache import vectors_file
 from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import JSON
 

@@ -10,8 +10,9 @@ import duckdb
 import pytest
 
 from orglab.engine.tools.factory import make
+from orglab.engine.tools.file_cache import vectors_file
 from orglab.engine.tools.records import embedding_cache as vectors
-from orglab.engine.tools.records.embedding_cache import kept_vectors, pieces, vectors_file
+from orglab.engine.tools.records.embedding_cache import kept_vectors, pieces
 from orglab.engine.tools.records.search_records import SearchRecords
 from orglab.providers.base import JSON, ProviderError, ToolError, Unavailable
 from orglab.providers.embedder import Embedder
