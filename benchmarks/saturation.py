@@ -41,7 +41,7 @@ from jinja2 import Environment
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 
-from orglab.engine.run.calls import model_registry as desk
+from orglab.engine.run.calls import model_registry
 from orglab.engine.run.engine import Unit
 from orglab.engine.study.batch.batch import Arm, Batch, BatchTally
 from orglab.engine.study.batch.executor import run_batch
@@ -168,7 +168,7 @@ def spec_text(url: str, at_once: int) -> str:
 
 
 async def orglab(url: str, took: Took) -> None:
-    desk.ModelClients = partial(ModelClients, start=took.at_once)  # type: ignore[misc,assignment]
+    model_registry.ModelClients = partial(ModelClients, start=took.at_once)  # type: ignore[misc,assignment]
     with tempfile.TemporaryDirectory(dir=scratch()) as place:
         folder = Path(place)
         (folder / "chain.yaml").write_text(spec_text(url, took.at_once), encoding="utf-8")

@@ -11,7 +11,12 @@ from orglab.engine.run.calls.model_registry import BoundModel
 from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.limits import RunUsage
 from orglab.engine.run.prompts.rendering import Prompter, ToolGate
-from orglab.engine.run.prompts.template_context import ReviewSight, review_variables, turn_variables
+from orglab.engine.run.prompts.template_context import (
+    ReviewSight,
+    output_section,
+    review_variables,
+    turn_variables,
+)
 from orglab.engine.run.replicas import Replica, Replicas
 from orglab.engine.run.routing import InboxItem
 from orglab.engine.run.state import RunState
@@ -151,7 +156,13 @@ class TurnPreparation:
         gate = ToolGate(self._prompt_tool(superior, position, usage), superior.role.tools)
         phase_prompt = sight.link.phases[phase].prompt
         system = await self._prompter.system(superior.role, variables, gate)
-        prompt = await self._prompter.review(phase_prompt, variables, gate)
+        prompt = await self._prompter.review(
+            phase_prompt,
+            variables,
+            gate,
+            output_section=output_section(sight, self.state.blackboard),
+            on_cap=sight.link.on_cap,
+        )
         return Turn(
             copy=superior,
             visit=visit,

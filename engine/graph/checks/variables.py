@@ -32,7 +32,6 @@ REVIEW = ALWAYS | {
     "cap",
     "draft",
     "findings",
-    "on_cap",
     "reviewed",
     "targets",
     "uses_left",

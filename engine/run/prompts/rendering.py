@@ -16,7 +16,6 @@ from jinja2 import TemplateError
 from orglab.engine.graph.templates.templates import compiled, references
 from orglab.engine.run.calls.toolbox import rendered_settings
 from orglab.engine.run.errors import TurnFailed
-from orglab.engine.run.prompts.template_context import UNDER_REVIEW
 from orglab.engine.spec.model import Role, Topology
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
@@ -116,18 +115,21 @@ class Prompter:
         phase_prompt: str | None,
         variables: Mapping[str, JSON],
         gate: ToolGate,
+        *,
+        output_section: str,
+        on_cap: str,
     ) -> str:
         """Return the prompt of a review turn; the superior's powers come last."""
         text = phase_prompt if phase_prompt is not None else self._template_text("review")
         parts = [await self._render(text, variables, gate)]
         used = references(text).variables
         if not used & {"draft", "sight", "blackboard"}:
-            parts.append(variables[UNDER_REVIEW])
+            parts.append(output_section)
         if variables["verdicts"] and "verdicts" not in used:
             parts.append(self.engine("verdicts", variables))
         if variables["findings"] and "findings" not in used:
             parts.append(self.engine("findings", variables))
-        parts.append(self.engine("powers", variables))
+        parts.append(self.engine("powers", {**variables, "on_cap": on_cap}))
         return _joined(parts)
 
     def filled(self, value: JSON, variables: Mapping[str, JSON]) -> JSON:

@@ -14,9 +14,9 @@ from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.records import Output, Verdict
 
 __all__ = [
-    "UNDER_REVIEW",
     "PastVerdict",
     "ReviewSight",
+    "output_section",
     "past_verdict",
     "review_variables",
     "turn_variables",
@@ -24,10 +24,6 @@ __all__ = [
 
 NO_DIRECTIVE = ""
 """What ``directive`` is on a turn that nobody directed: it prints as nothing and is false."""
-
-
-UNDER_REVIEW = "output under review"
-"""Name of the section that shows a superior what it reviews; no author can write it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,7 +152,6 @@ def review_variables(
         "actions": list(sight.actions),
         "uses_left": sight.uses_left,
         "cap": sight.link.cap,
-        "on_cap": sight.link.on_cap,
         "verdicts": list(sight.verdicts),
         "targets": list(sight.targets),
     }
@@ -165,10 +160,14 @@ def review_variables(
         names["blackboard"] = board.visible()
         others = BoardEntries([entry for entry in names["blackboard"] if entry is not draft])
         sections.append(_section("Blackboard", others))
-    names[UNDER_REVIEW] = _section(f"Output of {sight.output.copy} under review", draft)
-    sections.append(names[UNDER_REVIEW])
+    sections.append(output_section(sight, board))
     names["sight"] = "\n\n".join(section for section in sections if section)
     return names
+
+
+def output_section(sight: ReviewSight, board: Blackboard) -> str:
+    """Return the section that shows a superior what it reviews."""
+    return _section(f"Output of {sight.output.copy} under review", board.entry(sight.output.id))
 
 
 def past_verdict(verdict: Verdict) -> PastVerdict:
