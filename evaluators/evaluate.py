@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 
 from orglab.evaluators.base import Context, EvaluationError, Evaluator, RunRecord, Score
 
-__all__ = ["EvaluatorResult", "error_message", "evaluate_run"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvaluatorResult:

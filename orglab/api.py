@@ -11,7 +11,7 @@ from pathlib import Path
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.errors import SpecIssue
 from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
 from orglab.engine.study.batch.executor import run_batch
@@ -22,8 +22,6 @@ from orglab.results.records import RunRecord, Score
 from orglab.results.store.reader import Reader
 from orglab.results.store.store import Store
 from orglab.run_request import RunRequest, document_request, team_request
-
-__all__ = ["Study", "check", "load", "run", "run_async", "run_experiment"]
 
 
 def check(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.budget import refuse_unbounded
 from orglab.engine.study.batch.study_folder import (
@@ -19,13 +19,13 @@ from orglab.engine.study.batch.study_folder import (
     study_folder,
 )
 from orglab.engine.study.experiment.document_loading import LoadKeywords
-from orglab.engine.study.experiment.load import Experiment, guard, kind_of, load_experiment
+from orglab.engine.study.experiment.experiment import Experiment, guard
+from orglab.engine.study.experiment.load import kind_of, load_experiment
 from orglab.engine.study.experiment.tool_drift import refuse_changed_tools
-from orglab.engine.study.sweep.load import Sweep, load_sweep
+from orglab.engine.study.sweep.load import load_sweep
+from orglab.engine.study.sweep.sweep import Sweep
 from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
-
-__all__ = ["RunRequest", "design_request", "document_request", "team_request"]
 
 
 @dataclass(frozen=True, kw_only=True)

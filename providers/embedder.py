@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from orglab.providers.base import JSON
 
-__all__ = ["Embedder"]
-
 
 class Embedder(ABC):
     """A model that turns a text into a vector. One instance serves all runs of a process."""

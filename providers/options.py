@@ -7,8 +7,6 @@ from difflib import get_close_matches
 
 from orglab.providers.base import JSON
 
-__all__ = ["choice_option", "flag_option", "known_options", "suggestion"]
-
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` for the known name closest to ``name``, else ""."""

@@ -6,8 +6,6 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Group", "load_plugin", "plugin_names", "plugin_version"]
-
 Group: TypeAlias = Literal[
     "orglab.providers", "orglab.evaluators", "orglab.tools", "orglab.embedders"
 ]

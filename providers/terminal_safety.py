@@ -6,8 +6,6 @@ import re
 
 from rich.markup import escape
 
-__all__ = ["markup", "one_line", "visible"]
-
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"} | {
     0x7F: 0x2421
 }

@@ -16,8 +16,6 @@ from typing import ClassVar
 
 from orglab.providers.base import JSON
 
-__all__ = ["OpenSource", "Served", "ServedTool", "ToolSource"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServedTool:

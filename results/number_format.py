@@ -4,27 +4,6 @@ from __future__ import annotations
 
 from math import floor, isfinite, log10
 
-__all__ = [
-    "MINUS",
-    "NOTHING",
-    "amount",
-    "clear_places",
-    "dollars",
-    "duration",
-    "interval",
-    "label",
-    "money",
-    "name_list",
-    "number",
-    "p_equals",
-    "p_value",
-    "percent",
-    "places",
-    "sentence",
-    "signed",
-    "with_interval",
-]
-
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EN DASH}"
 """Shown where there is no number."""

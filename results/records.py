@@ -12,21 +12,6 @@ from typing import Final, Literal, TypeAlias
 
 from orglab.providers.base import JSON
 
-__all__ = [
-    "CallEntry",
-    "DecisionEntry",
-    "Event",
-    "JournalEntry",
-    "Output",
-    "RunRecord",
-    "RunStatus",
-    "Scale",
-    "Score",
-    "ToolEntry",
-    "Verdict",
-]
-
-
 RunStatus: TypeAlias = Literal["running", "completed", "stopped", "failed"]
 """``running``: begun and neither ended nor given up, so that it can be resumed."""
 

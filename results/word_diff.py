@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-__all__ = ["Piece", "changed_words", "hunks", "word_diff"]
-
 Stretch: TypeAlias = tuple[bool, Sequence[str], Sequence[str]]
 """Whether it is common, and the words of both sides."""
 

@@ -10,8 +10,6 @@ from orglab.engine.graph.dag import Shape, shape_of
 from orglab.engine.graph.team import Bounds
 from orglab.engine.spec.model import AuthorityLink, Role, Topology
 
-__all__ = ["bounds_of", "calls_by_role", "calls_of_turn"]
-
 
 def calls_of_turn(role: Role) -> int:
     """Return the most model calls of one turn or review of ``role``.

@@ -13,8 +13,6 @@ from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.load import Loaded, load
 from orglab.providers.base import JSON
 
-__all__ = ["Checked", "check_file"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checked:

@@ -26,8 +26,6 @@ from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import ErrorIndex, unknown_role
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Link, Topology
 
-__all__ = ["compile_topology"]
-
 
 def compile_topology(
     topology: Topology, *, blamed: Collection[SpecPath] | None = None

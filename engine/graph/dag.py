@@ -12,8 +12,6 @@ import networkx as nx
 
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Topology
 
-__all__ = ["Shape", "cycle_text", "one_cycle_each", "shape_of"]
-
 _AS_FLAGS = bytes.maketrans(b"01", b"\x00\x01")
 
 

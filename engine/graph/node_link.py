@@ -21,8 +21,6 @@ from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge, DiagramNode
 from orglab.engine.spec.model import ForwardLink
 from orglab.providers.base import JSON
 
-__all__ = ["FORMAT", "VERSION", "graph_json", "read_graph_json"]
-
 FORMAT = "orglab-graph"
 VERSION = 1
 

@@ -13,8 +13,6 @@ from referencing.exceptions import Unresolvable
 from orglab.engine.spec.model import Role, Topology
 from orglab.providers.base import JSON
 
-__all__ = ["COUNTS", "Field", "allows", "fields_of", "is_list", "most_items", "stated"]
-
 Schema: TypeAlias = Mapping[str, JSON]
 BRANCHES = ("allOf", "anyOf", "oneOf")
 DEEPEST = 20

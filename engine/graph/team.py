@@ -9,8 +9,6 @@ import networkx as nx
 
 from orglab.engine.spec.model import Topology
 
-__all__ = ["Bounds", "Team"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bounds:

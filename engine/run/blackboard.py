@@ -10,8 +10,6 @@ from typing import Any, Literal, TypeAlias
 from orglab.providers.base import JSON
 from orglab.results.records import Output, Verdict
 
-__all__ = ["NOTHING", "Blackboard", "BoardEntries", "BoardEntry", "Directive", "Post", "readable"]
-
 ListItem: TypeAlias = tuple[str, int] | None
 """Of a list handed out item by item: its field, and which item, from 1."""
 

@@ -27,8 +27,6 @@ from orglab.providers.base import JSON, ToolError
 from orglab.results.records import DecisionEntry, Output
 from orglab.results.store.journal.journal import Journal
 
-__all__ = ["CheckRunner", "EvaluationContext", "HasUnit", "make_evaluator"]
-
 
 class HasUnit(Protocol):
     """A unit of work."""

@@ -21,7 +21,7 @@ from orglab.engine.run.outcome import Outcome, Unit
 from orglab.engine.run.replicas import Replica, output_id
 from orglab.engine.run.review import Reviewer
 from orglab.engine.run.routing import Delivery, EventDraft, InboxItem, Routing
-from orglab.engine.run.run_plan import RunFrame, RunPlan, resolver, toolbox_for
+from orglab.engine.run.run_plan import RunFrame, RunPlan, toolbox_for
 from orglab.engine.run.state import RunState
 from orglab.engine.run.subrun import (
     SubrunJournal,
@@ -40,8 +40,6 @@ from orglab.providers.structured_output.parse import Reading
 from orglab.results.records import Output
 from orglab.results.store.journal.history import outputs_of, together
 from orglab.results.store.journal.journal import Journal
-
-__all__ = ["Outcome", "RunPlan", "Unit", "resolver", "run_team"]
 
 
 async def run_team(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from orglab.engine.run.limits import LimitReached
 
-__all__ = ["ACCOUNT_ERRORS", "RunFailed", "RunStopped", "TurnFailed"]
-
 ACCOUNT_ERRORS = frozenset(("authentication", "quota exhausted"))
 """Kinds of errors that every call of an account meets: no role is to blame for them."""
 

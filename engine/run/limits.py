@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from orglab.engine.spec.model import Limits
 
-__all__ = ["ROUNDING", "LimitReached", "NestedLimits", "OuterLimitReached", "RunLimits", "RunUsage"]
-
-
 ROUNDING = 1e-9
 """US dollars by which sums of floating point numbers may be off."""
 

@@ -11,8 +11,6 @@ from orglab.providers.base import JSON
 from orglab.results.records import Event, Output, Verdict
 from orglab.results.store.journal.history import closing_uses
 
-__all__ = ["Outcome", "Unit"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from orglab.engine.spec.model import Role
 
-__all__ = ["Replica", "Replicas", "output_id"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Replica:

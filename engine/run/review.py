@@ -21,8 +21,6 @@ from orglab.engine.spec.model import OBLIGING, Action, AuthorityLink, EvaluatorU
 from orglab.providers.base import JSON
 from orglab.results.records import Output, Verdict
 
-__all__ = ["CapFailed", "CheckCrashed", "CheckFinding", "Checker", "ReviewTurns", "Reviewer"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckFinding:

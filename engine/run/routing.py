@@ -16,8 +16,6 @@ from orglab.engine.run.replicas import Replica, Replicas
 from orglab.engine.spec.model import ForwardLink
 from orglab.providers.base import JSON
 
-__all__ = ["Delivery", "EventDraft", "InboxItem", "Routing", "RoutingPlan"]
-
 Channel: TypeAlias = tuple[str, str]
 """(link id, name of the copy that sends)."""
 

@@ -18,8 +18,6 @@ from orglab.engine.spec.model import AuthorityLink
 from orglab.engine.spec.validate.path_confinement import confined_file
 from orglab.engine.tools.source_pool import SourcePool
 
-__all__ = ["RunFrame", "RunPlan", "resolver", "toolbox_for"]
-
 
 class RunPlan:
     """What all runs of a team share: made once, read by many runs at a time."""

@@ -16,8 +16,6 @@ from orglab.results.records import Event, Output, Verdict
 from orglab.results.store.journal.history import verdicts_of
 from orglab.results.store.journal.journal import Journal
 
-__all__ = ["LinkState", "RunState", "names_of", "phase_of", "reviews_left"]
-
 
 @dataclass(kw_only=True, slots=True)
 class LinkState:

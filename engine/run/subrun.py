@@ -27,19 +27,6 @@ from orglab.results.records import DecisionEntry, Event, JournalEntry
 from orglab.results.store.journal.history import use_of
 from orglab.results.store.journal.journal import Attempt, CallGuard, Journal
 
-__all__ = [
-    "OUTER_PREFIX",
-    "SubrunContext",
-    "SubrunJournal",
-    "SubrunNames",
-    "TeamTurn",
-    "context_for",
-    "deliver_context",
-    "outer_events",
-    "outer_name",
-    "team_inputs",
-]
-
 Body: TypeAlias = Mapping[str, JSON]
 
 _TAKING: Final = {"turn": "copy", "review": "superior"}

@@ -13,8 +13,6 @@ from orglab.engine.run.limits import LimitReached, RunUsage
 from orglab.engine.run.replicas import Replica
 from orglab.providers.base import JSON, Message
 
-__all__ = ["Turn", "TurnRefusal", "gather_turns"]
-
 T = TypeVar("T")
 
 TurnRefusal: TypeAlias = TurnFailed | LimitReached

@@ -26,9 +26,6 @@ from orglab.providers.base import JSON, Message
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.records import ToolEntry
 
-__all__ = ["REASON_CHARACTERS", "TurnPreparation", "count_votes", "verdict_schema"]
-
-
 REASON_CHARACTERS = 2000
 """The longest reason or suggestion of a verdict: bounded, so that a small model cannot run on."""
 

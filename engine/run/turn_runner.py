@@ -16,8 +16,6 @@ from orglab.providers.structured_output.parse import Reading
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.records import CallEntry, ToolEntry
 
-__all__ = ["TurnRunner"]
-
 
 @dataclass(kw_only=True, slots=True)
 class TurnRunner:

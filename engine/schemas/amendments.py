@@ -13,9 +13,6 @@ from pathlib import Path
 
 from orglab.providers.base import JSON
 
-__all__ = ["with_changes"]
-
-
 _SUFFIX = "-change"
 _ALWAYS = ("kind", "version", "extends", "name", "description")
 

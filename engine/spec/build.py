@@ -30,8 +30,6 @@ from orglab.engine.spec.model import (
 )
 from orglab.providers.base import JSON
 
-__all__ = ["FIELD_NAMES", "build", "model_of", "with_team"]
-
 FIELD_NAMES = {
     ForwardLink: {"from": "source", "to": "target"},
     AuthorityLink: {"from": "source", "to": "targets", "review": "phases"},

@@ -17,9 +17,6 @@ from orglab.engine.spec.validate.schema import definition
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps
 
-__all__ = ["model_form", "normal_form", "topology_hash", "used_models", "weights_key"]
-
-
 _UNHASHED: Final = frozenset(
     (
         *("api_key_env", "max_concurrency", "price"),

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Problem", "SpecError", "SpecIssue", "SpecPath", "path_text"]
-
 SpecPath: TypeAlias = tuple[str | int, ...]
 """A place in a document: ``("links", 2, "to", 0)``."""
 

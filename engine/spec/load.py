@@ -48,9 +48,6 @@ from orglab.engine.spec.yaml.source_map import Mark, Marks, Place
 from orglab.providers.base import JSON
 from orglab.providers.llama.weights_digest import weights_digest
 
-__all__ = ["Loaded", "load", "load_text"]
-
-
 _MOST_SHOWN: Final = 1_000
 """Errors of one document that are reported."""
 

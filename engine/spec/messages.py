@@ -10,18 +10,6 @@ from typing import Any
 
 from orglab.engine.spec.errors import Problem, SpecPath
 
-__all__ = [
-    "ErrorIndex",
-    "choices",
-    "did_you_mean",
-    "got",
-    "listed",
-    "meant",
-    "nearest",
-    "quoted",
-    "unknown_role",
-]
-
 _LONGEST = 60
 _MOST_LISTED = 12
 _SURE, _LIKELY = 0.85, 0.6

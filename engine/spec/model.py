@@ -12,27 +12,6 @@ from typing import Literal, TypeAlias
 
 from orglab.providers.base import JSON
 
-__all__ = [
-    "OBLIGING",
-    "Action",
-    "AuthorityLink",
-    "EvaluatorUse",
-    "ForwardLink",
-    "InputField",
-    "Limits",
-    "Link",
-    "Model",
-    "Phase",
-    "Pool",
-    "Price",
-    "Role",
-    "RoleLimits",
-    "Stake",
-    "ToolUse",
-    "Topology",
-    "Trigger",
-]
-
 Action: TypeAlias = Literal["approve", "comment", "question", "revise", "reject"]
 
 OBLIGING: frozenset[Action] = frozenset({"question", "revise", "reject"})

@@ -16,9 +16,6 @@ from orglab.engine.spec.validate.references import maps
 from orglab.engine.spec.yaml.source_map import Place
 from orglab.providers.base import JSON
 
-__all__ = ["DEFAULT_ALIAS", "swapped"]
-
-
 DEFAULT_ALIAS: Final = "default"
 """The catalogue's entry that serves every alias it has no entry for."""
 

@@ -30,16 +30,6 @@ from orglab.providers.hosted.account import key_risk
 from orglab.providers.registry import Group, load_plugin, plugin_names
 from orglab.providers.tool_source import ToolSource
 
-__all__ = [
-    "WEIGHTS",
-    "PluginCheck",
-    "evaluator_places",
-    "holds_template",
-    "is_template",
-    "spread",
-    "weights_file",
-]
-
 _Hint: TypeAlias = Any
 """What stands after the colon of a field: a type, a union, a generic."""
 

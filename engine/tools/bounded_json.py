@@ -10,8 +10,6 @@ from decimal import Decimal
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["CHARACTERS", "bounded", "check_bounds", "finite_rows", "tidy", "to_strict_json"]
-
 CHARACTERS = 8_000
 _LONG = 400  # characters of one text before it is cut
 _SHORT = 60

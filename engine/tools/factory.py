@@ -15,8 +15,6 @@ from orglab.providers.base import JSON, Tool
 from orglab.providers.registry import Group, load_plugin, plugin_names
 from orglab.providers.tool_source import ToolSource
 
-__all__ = ["Resolve", "make", "make_plugin", "settings_of"]
-
 Resolve: typing.TypeAlias = Callable[[str], Path]
 """Turns a path as an author wrote it into a confined, absolute one."""
 

@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["FileCache", "Memo", "TableError", "vectors_file"]
-
 vectors_file: ContextVar[Path | None] = ContextVar("vectors_file", default=None)
 """The DuckDB file of the study's vectors; None: they are kept in memory alone. It is here, since NumPy is not needed for it."""
 

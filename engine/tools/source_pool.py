@@ -12,8 +12,6 @@ from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin
 from orglab.providers.tool_source import OpenSource
 
-__all__ = ["SourcePool"]
-
 
 class SourcePool:
     """Opens each source when it is first called, and closes all at the end of the study."""

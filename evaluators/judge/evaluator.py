@@ -28,8 +28,6 @@ from orglab.evaluators.base import (
 from orglab.evaluators.judge.rubric import ANALYSIS, Panel, RubricCriterion, read_panel
 from orglab.providers.structured_output.schema_merge import closed_object
 
-__all__ = ["JudgePanel"]
-
 ANALYSIS_CHARACTERS = 4000
 """Longest analysis of a judge: bounded, so that a small model cannot run on."""
 

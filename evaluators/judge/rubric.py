@@ -12,8 +12,6 @@ from typing import TypeVar
 
 from orglab.evaluators.base import JSON, Context, EvaluationError
 
-__all__ = ["ANALYSIS", "Panel", "RubricCriterion", "read_panel"]
-
 ANALYSIS = "analysis"
 """The field in which a judge writes before it scores: no criterion can be called so."""
 MOST_REPEATS = 100

@@ -10,8 +10,6 @@ from typing import Final, Literal
 from orglab.evaluators.base import Context, Evaluator, Output, RunRecord, Score
 from orglab.results.records import Verdict
 
-__all__ = ["Approvals"]
-
 _COUNTED: Final = {
     "questions": "question",
     "rejects": "reject",

@@ -18,8 +18,6 @@ from orglab.evaluators.base import (
 )
 from orglab.evaluators.structured.field_path import no_field, text_at
 
-__all__ = ["Drafting", "TextMeasure", "draft_detail", "draft_name", "drafting"]
-
 _VOID = ("rejected", "lapsed")
 
 

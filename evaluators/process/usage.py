@@ -10,8 +10,6 @@ from orglab.evaluators.base import JSON, Context, Evaluator, RunRecord, Scale, S
 from orglab.results.records import CallEntry
 from orglab.results.store.journal.history import closing_uses
 
-__all__ = ["Usage"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Usage(Evaluator):

@@ -18,8 +18,6 @@ from orglab.evaluators.base import (
 from orglab.evaluators.structured.field_path import ABSENT, look_up
 from orglab.evaluators.structured.table import listed, structured, with_least
 
-__all__ = ["ClaimsVerified"]
-
 _SHOWN = 10
 
 

@@ -19,8 +19,6 @@ from orglab.evaluators.base import (
 from orglab.evaluators.structured.field_path import ABSENT
 from orglab.evaluators.structured.table import foreign_columns, listed, structured, table_columns
 
-__all__ = ["ColumnsExist"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnsExist(OutputEvaluator):

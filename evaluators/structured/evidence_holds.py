@@ -31,8 +31,6 @@ from orglab.evaluators.structured.table import (
     with_least,
 )
 
-__all__ = ["MEASURES", "EvidenceHolds", "Item"]
-
 MEASURES = {
     "pearson": ("pearson", "correlation", "corr", "correlate", "r", "pearson correlation"),
     "spearman": ("spearman", "rank correlation", "rho", "spearman correlation"),

@@ -17,8 +17,6 @@ from orglab.evaluators.base import (
 from orglab.evaluators.structured.field_path import ABSENT, value_at
 from orglab.evaluators.text.equals import brief, same_value
 
-__all__ = ["FieldEquals"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class FieldEquals(OutputEvaluator):

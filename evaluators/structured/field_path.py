@@ -8,17 +8,6 @@ from typing import Final
 
 from orglab.evaluators.base import JSON, Context, EvaluationError, Output
 
-__all__ = [
-    "ABSENT",
-    "look_up",
-    "nearest",
-    "no_field",
-    "no_reference",
-    "reference_answer",
-    "text_at",
-    "value_at",
-]
-
 
 class _Absent:
     def __repr__(self) -> str:

@@ -12,8 +12,6 @@ from orglab.evaluators.structured.field_path import ABSENT, no_field, value_at
 from orglab.providers.structured_output.strict_json import JSONError, loads
 from orglab.providers.structured_output.validation import SchemaChecker, checker_for
 
-__all__ = ["MatchesSchema"]
-
 _SHOWN = 5
 
 

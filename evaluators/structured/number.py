@@ -27,8 +27,6 @@ from orglab.evaluators.structured.field_path import (
 from orglab.evaluators.text.equals import brief
 from orglab.evaluators.text.normalize import fold
 
-__all__ = ["Number", "ParsedNumber", "last_number", "near"]
-
 _NUMBER = regex.compile(
     r"""
     (?<! [\p{L}\p{N}_] | \p{N}[.,] )                     # neither i7 nor the tail of 1.2.3

@@ -9,8 +9,6 @@ from pathlib import Path
 from orglab.evaluators.base import JSON, Context, EvaluationError, Output, Score
 from orglab.evaluators.structured.field_path import ABSENT, look_up, nearest
 
-__all__ = ["foreign_columns", "listed", "structured", "table_columns", "with_least"]
-
 _SHOWN = 20
 
 

@@ -16,8 +16,6 @@ from orglab.evaluators.structured.field_path import (
 )
 from orglab.evaluators.text.normalize import find_phrase, fold, fold_case
 
-__all__ = ["Contains"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Contains(OutputEvaluator):

@@ -17,8 +17,6 @@ from orglab.evaluators.structured.field_path import (
 )
 from orglab.evaluators.text.normalize import fold, fold_case
 
-__all__ = ["Equals", "brief", "same_value"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Equals(OutputEvaluator):

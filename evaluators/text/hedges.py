@@ -13,8 +13,6 @@ from orglab.evaluators.process.drafts import TextMeasure
 from orglab.evaluators.text.lexicon import Lexicon, load_lexicon
 from orglab.evaluators.text.normalize import words
 
-__all__ = ["Hedges"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Hedges(TextMeasure):

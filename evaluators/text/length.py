@@ -13,8 +13,6 @@ from orglab.evaluators.process.drafts import TextMeasure
 from orglab.evaluators.structured.field_path import no_field, text_at
 from orglab.evaluators.text.normalize import fold, sentences, words
 
-__all__ = ["Length", "Words"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Length(OutputEvaluator):

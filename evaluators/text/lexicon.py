@@ -18,8 +18,6 @@ import yaml
 from orglab.evaluators.base import EvaluationError
 from orglab.evaluators.text.normalize import WORD_BEGINS, WORD_ENDS, fold, fold_case
 
-__all__ = ["NOT_COUNTED", "Lexicon", "load_lexicon", "read_lexicon"]
-
 NOT_COUNTED: Final = "none"
 """The class of entries that are found, so that nothing inside them is, and not counted."""
 

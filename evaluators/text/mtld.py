@@ -10,8 +10,6 @@ from orglab.evaluators.base import Scale, Score
 from orglab.evaluators.process.drafts import TextMeasure
 from orglab.evaluators.text.normalize import fold_case, words
 
-__all__ = ["FEW_WORDS", "Factors", "Mtld", "factors"]
-
 FEW_WORDS: Final = 50
 """A text with fewer words is measured, and flagged: its value is unsteady."""
 

@@ -18,18 +18,6 @@ import unicodedata
 
 import regex
 
-__all__ = [
-    "WORD_BEGINS",
-    "WORD_ENDS",
-    "find_phrase",
-    "fold",
-    "fold_case",
-    "fold_lines",
-    "fold_pattern",
-    "sentences",
-    "words",
-]
-
 _UNSEEN = dict.fromkeys((0x200B, 0xFEFF, 0x2060, 0x00AD))
 _QUOTES = {ord(mark): "'" for mark in "\u2018\u2019\u201a\u201b\u2039\u203a\u02bc"} | {
     ord(mark): '"' for mark in "\u201c\u201d\u201e\u201f\xab\xbb"

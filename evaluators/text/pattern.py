@@ -20,8 +20,6 @@ from orglab.evaluators.structured.field_path import no_field, text_at
 from orglab.evaluators.text.normalize import fold_lines, fold_pattern
 from orglab.providers.structured_output.pattern_size import refuse_large
 
-__all__ = ["Pattern", "compile_pattern", "find_all"]
-
 SECONDS: Final = 1.0
 """Time limit of one search."""
 

@@ -11,8 +11,6 @@ from orglab.evaluators.base import Context, Output, OutputEvaluator, Scale, Scor
 from orglab.evaluators.structured.field_path import no_field, text_at
 from orglab.evaluators.text.normalize import fold, fold_case, fold_lines
 
-__all__ = ["RequiredSections", "headings"]
-
 _FENCE = re.compile(r" ?(`{3,}|~{3,})")
 _ATX = re.compile(r" ?#{1,6} (.*?)(?: #+)?$")
 _UNDERLINE = re.compile(r" ?(?:=+|-{2,})$")

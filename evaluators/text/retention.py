@@ -14,8 +14,6 @@ from orglab.evaluators.process.drafts import draft_detail, draft_name, drafting
 from orglab.evaluators.structured.field_path import no_field, text_at
 from orglab.evaluators.text.normalize import fold_case, words
 
-__all__ = ["KeptShare", "kept_share"]
-
 
 def kept_share(old: str, new: str) -> float | None:
     """Return the share of the words of ``old`` in ``new`` in the same order; None: no words.

@@ -22,8 +22,6 @@ from orglab.evaluators.text.normalize import find_phrase, fold, fold_case
 from orglab.evaluators.text.pattern import compile_pattern, find_all
 from orglab.evaluators.text.variants import Variant, Vocabulary, read_vocabulary
 
-__all__ = ["SpecCheck"]
-
 _SHOWN = 10
 
 

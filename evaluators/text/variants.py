@@ -14,8 +14,6 @@ from orglab.evaluators.base import JSON, EvaluationError
 from orglab.evaluators.text.normalize import fold, fold_case
 from orglab.evaluators.text.pattern import SECONDS, compile_pattern
 
-__all__ = ["PartPatterns", "Variant", "Vocabulary", "read_vocabulary"]
-
 _KEYS = {"patterns", "listed", "join", "unit", "units", "binary", "rounded", "required"}
 
 

@@ -32,12 +32,10 @@ from orglab.cli.study_commands.show import show
 from orglab.engine.run.calls.model_call import NotTheRecordedCall
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.units import UnitError
-from orglab.engine.study.experiment.load import UndeclaredDifference
+from orglab.engine.study.experiment.experiment import UndeclaredDifference
 from orglab.providers.terminal_safety import visible
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.lock import StudyLocked
-
-__all__ = ["WRONG", "app", "main"]
 
 WRONG = 2
 """Exit code: the spec or the command is wrong."""

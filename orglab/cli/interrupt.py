@@ -12,8 +12,6 @@ from orglab.engine.study.batch.budget import Budget
 from orglab.providers.human.terminal import hang_up
 from orglab.results.number_format import dollars
 
-__all__ = ["BUDGET_REACHED", "at_the_budget", "stop_on_interrupt"]
-
 BUDGET_REACHED = 3
 """Exit code: the study needs more money than it was given."""
 

@@ -11,24 +11,6 @@ import typer
 
 from orglab.providers.base import JSON
 
-__all__ = [
-    "MOST_SEED",
-    "Cache",
-    "Files",
-    "Inputs",
-    "MaxCost",
-    "Models",
-    "Out",
-    "Replicates",
-    "RetryFailed",
-    "Seed",
-    "Sets",
-    "StudyFolder",
-    "Trust",
-    "Units",
-    "overrides_of",
-]
-
 MOST_SEED = 2**63 - 1
 """The largest root seed: it stands in a column of 64 bits."""
 Cache = Annotated[

@@ -14,8 +14,6 @@ from orglab.engine.study.batch.batch import BatchTally, Progress
 from orglab.providers.human.terminal import paused_by
 from orglab.results.number_format import amount
 
-__all__ = ["paused", "progress_of"]
-
 MANY = 2
 """Of more teams it is reported how far all of them are."""
 LINES = 10

@@ -14,13 +14,12 @@ from orglab.cli.options import overrides_of
 from orglab.engine.study.batch.study_folder import load_team, units_of
 from orglab.engine.study.batch.units import UnitError
 from orglab.engine.study.experiment.comparison import sample_unit
-from orglab.engine.study.experiment.load import Experiment, experiment_of_files, kind_of
-from orglab.engine.study.sweep.load import Sweep
+from orglab.engine.study.experiment.experiment import Experiment
+from orglab.engine.study.experiment.load import experiment_of_files, kind_of
+from orglab.engine.study.sweep.sweep import Sweep
 from orglab.providers.terminal_safety import visible
 from orglab.results.number_format import amount
 from orglab.run_request import RunRequest, design_request, document_request, team_request
-
-__all__ = ["RunOptions", "design_summary", "request_of", "sweep_summary"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,15 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = [
-    "SAMPLING",
-    "CallAdjustments",
-    "MessagesCapabilities",
-    "Refusal",
-    "capabilities_of",
-    "learn",
-]
-
 SAMPLING: Final = ("temperature", "top_p", "top_k")
 """Sampling parameters, which only older models and API versions take."""
 

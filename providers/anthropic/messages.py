@@ -14,8 +14,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from orglab.providers.base import BadRequest, Message, ToolCall
 from orglab.providers.structured_output.strict_json import JSONError, loads
 
-__all__ = ["UNREADABLE", "Conversation", "MessageBlock", "conversation", "safe_id", "safe_names"]
-
 MessageBlock: TypeAlias = dict[str, Any]
 """A content block as the API takes it."""
 

@@ -16,8 +16,6 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.schema_merge import closed_object
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["EnforcedSchema", "answer_schema", "enforced_schema", "is_wrapped"]
-
 _FORMATS: Final = frozenset(
     ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"]
 )

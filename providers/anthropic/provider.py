@@ -38,8 +38,6 @@ from orglab.providers.options import choice_option, flag_option, known_options
 if TYPE_CHECKING:  # the SDK is optional, and slow to import
     from orglab.providers.anthropic.transport import Sender
 
-__all__ = ["KEY_VARIABLE", "OWN_URL", "AnthropicProvider", "StructureOption"]
-
 StructureOption: TypeAlias = Literal["format", "tool"]
 """How structured answers are asked for: by the server's output format, or as a tool's input."""
 

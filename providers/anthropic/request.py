@@ -18,16 +18,6 @@ from orglab.providers.anthropic.output_schema import answer_schema, enforced_sch
 from orglab.providers.base import JSON, BadRequest, Message, Request
 from orglab.providers.structured_output.strict_json import canonical
 
-__all__ = [
-    "OWN_URL",
-    "PARAMETERS",
-    "SAMPLING_VERSION",
-    "PreparedRequest",
-    "RequestBuilder",
-    "most_output",
-    "schema_digest",
-]
-
 OWN_URL: Final = "https://api.anthropic.com"
 """Where Anthropic's own models are asked."""
 

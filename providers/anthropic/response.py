@@ -18,8 +18,6 @@ from orglab.providers.hosted.account import MOST_TOKENS, as_map
 from orglab.providers.structured_output.strict_json import spaced
 from orglab.providers.structured_output.tool_call_emulation import written_members
 
-__all__ = ["ContentPart", "StreamedReply", "completion_of"]
-
 
 def completion_of(gathered: StreamedReply, sent: PreparedRequest) -> Completion:
     """Return what a whole reply says.

@@ -22,8 +22,6 @@ from orglab.providers.hosted.account import Account
 from orglab.providers.hosted.errors import ServerMessage, body_error, sdk_error, sdk_message
 from orglab.providers.hosted.http import ClientPool, open_sdk_client
 
-__all__ = ["Refused", "Sender"]
-
 _END_SECONDS: Final = 1.0  # waited for the end of a stream whose reply is whole
 _SPENT: Final = frozenset(
     (

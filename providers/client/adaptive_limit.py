@@ -19,8 +19,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["AdaptiveLimit", "CallOutcome", "CallTicket"]
-
 CallOutcome: TypeAlias = Literal["answered", "rate limited", "server error", "nothing"]
 """How a call ended: ``nothing`` where that carries no information about the server (never sent,
 interrupted by us, or a bad request)."""

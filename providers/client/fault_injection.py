@@ -21,8 +21,6 @@ from orglab.providers.base import (
 from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.structured_output.parse import read_reply
 
-__all__ = ["FAULTS", "InjectedFaults", "combined_rates"]
-
 FAULTS = ("timeout", "rate_limited", "server_error", "malformed", "truncated", "empty", "silent")
 """Names of all faults."""
 

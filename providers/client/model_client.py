@@ -23,19 +23,8 @@ from orglab.providers.base import (
 from orglab.providers.client.adaptive_limit import AdaptiveLimit, CallOutcome
 from orglab.providers.client.fault_injection import InjectedFaults, combined_rates
 from orglab.providers.client.rate_limit import RateLimits, Reservation
-from orglab.providers.client.request_queue import LimitChange, LimitListener, RequestQueue
+from orglab.providers.client.request_queue import LimitListener, RequestQueue
 from orglab.providers.client.retry import GiveUp, RetryPolicy
-
-__all__ = [
-    "HOSTED_TIMEOUT_SECONDS",
-    "AccountQueue",
-    "AttemptGuard",
-    "CallSlots",
-    "LimitChange",
-    "ModelClient",
-    "ModelClients",
-    "RateLimit",
-]
 
 
 class AttemptGuard(Protocol):

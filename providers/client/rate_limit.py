@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from orglab.providers.base import Request
 from orglab.providers.pricing.token_estimate import prompt_tokens
 
-__all__ = ["RateLimits", "Reservation", "TokenBucket", "estimated_tokens"]
-
 ESTIMATED_OUTPUT = 512
 """Tokens reserved for a reply without ``max_output_tokens``."""
 _SECONDS = 60.0

@@ -12,8 +12,6 @@ from typing import TypeAlias
 
 from orglab.providers.client.adaptive_limit import AdaptiveLimit, CallOutcome, CallTicket
 
-__all__ = ["LimitChange", "LimitListener", "RequestQueue"]
-
 REPORTED_GROWTH = 1.25
 """Growth of a limit since the last report that is reported; each decrease is."""
 _USER = re.compile(r"(?<=://)[^/@\s]*@")

@@ -8,8 +8,6 @@ from typing import TypeAlias
 from orglab.providers.base import ProviderError, RateLimited, Unavailable
 from orglab.providers.simulated.random_stream import RandomStream
 
-__all__ = ["GiveUp", "Retry", "RetryPolicy", "is_retryable"]
-
 
 @dataclass(frozen=True, slots=True)
 class Retry:

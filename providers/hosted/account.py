@@ -17,21 +17,6 @@ from urllib.parse import urlsplit
 
 from orglab.providers.base import JSON
 
-__all__ = [
-    "MOST_TOKENS",
-    "NO_KEY",
-    "SHORTEST_SECRET",
-    "VENDORS",
-    "Account",
-    "as_map",
-    "base_url_of",
-    "host_of",
-    "is_loopback",
-    "key_risk",
-    "open_account",
-    "redact",
-]
-
 VENDORS: Final = frozenset({"api.anthropic.com", "api.openai.com", "openrouter.ai"})
 """Hosts whose own keys a spec may send to them, whoever wrote the spec."""
 

@@ -26,14 +26,6 @@ from orglab.providers.base import (
 from orglab.providers.hosted.account import Account
 from orglab.providers.hosted.retry_after import requested_wait
 
-__all__ = [
-    "ServerMessage",
-    "body_error",
-    "parse_error_body",
-    "sdk_error",
-    "sdk_message",
-]
-
 LONGEST_MESSAGE: Final = 400
 
 _QUOTA_CODES: Final = frozenset(

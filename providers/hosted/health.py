@@ -13,8 +13,6 @@ from orglab.providers.structured_output.strict_json import loads
 if TYPE_CHECKING:  # what the SDKs rest on is optional
     import httpx2
 
-__all__ = ["server_health"]
-
 SECONDS: Final = 10.0
 """Longest wait for the list."""
 LARGEST: Final = 8_000_000

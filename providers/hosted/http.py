@@ -13,8 +13,6 @@ from orglab.providers.hosted.account import Account, is_loopback
 if TYPE_CHECKING:  # the SDKs are optional, and so is what they rest on
     import httpx2
 
-__all__ = ["CALLS_A_CLIENT", "ClientPool", "open_http"]
-
 CONNECT_SECONDS: Final = 30.0
 """Seconds to reach a server; all else waits as long as the caller does."""
 

@@ -12,8 +12,6 @@ from typing import Final
 
 from orglab.providers.base import JSON
 
-__all__ = ["MOST_SECONDS", "duration", "requested_wait"]
-
 MOST_SECONDS: Final = 86_400.0
 """A day: who names more is taken to have named this; nobody sleeps for it."""
 

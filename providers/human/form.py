@@ -19,8 +19,6 @@ from orglab.providers.structured_output.strict_json import JSONError, loads
 from orglab.providers.structured_output.validation import checker_for
 from orglab.providers.terminal_safety import visible
 
-__all__ = ["SchemaForm", "ToolRequest"]
-
 _ONE_LINE: Final = 200
 """Texts that may be no longer are asked for on one line."""
 

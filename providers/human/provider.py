@@ -26,8 +26,6 @@ from orglab.providers.human.terminal import TERMINAL, Terminal
 from orglab.providers.structured_output.strict_json import spaced
 from orglab.providers.terminal_safety import visible
 
-__all__ = ["HumanProvider", "heading", "page", "questions"]
-
 PERSON = "person"
 """What records call who answered, where the spec gives no `model`."""
 

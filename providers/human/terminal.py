@@ -16,8 +16,6 @@ from typing import Final
 
 from orglab.providers.base import Interrupted
 
-__all__ = ["TERMINAL", "Pause", "Terminal", "hang_up", "paused_by"]
-
 Pause = Callable[[], AbstractContextManager[object]]
 """Makes a context in which something else does not write to the terminal."""
 

@@ -23,16 +23,6 @@ from typing import NamedTuple, Protocol
 from orglab.providers.base import JSON, BadRequest
 from orglab.providers.llama.sampling import Handle, Sampler, Sampling
 
-__all__ = [
-    "CHUNK",
-    "Backend",
-    "LlamaBackend",
-    "ModelSettings",
-    "SampledToken",
-    "chunk_ends",
-    "library_installed",
-]
-
 CHUNK = 64
 """Most tokens of a prompt that are evaluated at once."""
 

@@ -20,8 +20,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from orglab.providers.base import JSON, BadRequest, Message
 
-__all__ = ["ChatTemplate"]
-
 _Role: TypeAlias = Literal["system", "user", "assistant"]
 
 _RUNS: Final[tuple[_Role, ...]] = ("user", "user", "assistant", "assistant", "user")

@@ -15,8 +15,6 @@ from orglab.providers.llama.provider import local_threads, local_weights
 from orglab.providers.llama.weights_digest import weights_digest
 from orglab.providers.options import known_options
 
-__all__ = ["LlamaEmbedder"]
-
 WINDOW = 4_096
 """Most tokens of a text."""
 

@@ -21,16 +21,6 @@ from typing import Final
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.schema_merge import merge_schemas, resolve_reference
 
-__all__ = [
-    "DIGITS",
-    "FRACTION_DIGITS",
-    "LIST_ITEMS",
-    "TEXT_CHARACTERS",
-    "Grammar",
-    "GrammarError",
-    "schema_grammar",
-]
-
 TEXT_CHARACTERS = 400
 """Longest string where the schema gives no ``maxLength``, in characters."""
 

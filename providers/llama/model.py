@@ -30,8 +30,6 @@ from orglab.providers.llama.backend import Backend, LlamaBackend, ModelSettings
 from orglab.providers.llama.chat_template import ChatTemplate
 from orglab.providers.llama.sampling import Sampling
 
-__all__ = ["FREE_TEXT_TOKENS", "Job", "LocalModel", "close_model", "open_model", "reply_room"]
-
 FREE_TEXT_TOKENS = 1024
 """Most tokens of a reply in free text without ``max_output_tokens``."""
 

@@ -23,8 +23,6 @@ from orglab.providers.llama.sampling import Sampling
 from orglab.providers.options import known_options
 from orglab.providers.structured_output.tool_call_emulation import read_action, with_actions
 
-__all__ = ["WINDOW", "LlamaProvider", "local_threads", "local_weights"]
-
 WINDOW = 4096
 """Tokens of prompt and reply together where the spec gives no ``n_ctx``."""
 

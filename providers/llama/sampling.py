@@ -17,8 +17,6 @@ from typing import Any, TypeAlias
 
 from orglab.providers.base import JSON, BadRequest
 
-__all__ = ["Handle", "Sampler", "Sampling"]
-
 Handle: TypeAlias = Any
 """An object of llama-cpp-python or llguidance, which are imported at the first call."""
 

@@ -6,8 +6,6 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-__all__ = ["weights_digest"]
-
 _CHUNK = 2**22
 
 

@@ -12,8 +12,6 @@ from orglab.providers.base import JSON
 from orglab.providers.hosted.errors import ServerMessage
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["DROPPABLE", "ChatCapabilities", "SchemaMode", "ToolMode", "learn"]
-
 ToolMode: TypeAlias = Literal["native", "apart", "actions"]
 """Tools as the server's own; the same, but never beside a schema; or as a constrained JSON action."""
 

@@ -15,8 +15,6 @@ from orglab.providers.options import known_options
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["OpenAIEmbedder"]
-
 _OWN_URL = "https://api.openai.com/v1"
 _OWN_VARIABLE = "OPENAI_API_KEY"
 _OPTIONS = frozenset({"api_key_env", "base_url", "dimensions"})

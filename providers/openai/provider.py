@@ -35,8 +35,6 @@ if TYPE_CHECKING:  # the SDK is optional, and slow to import
     import httpx2
     from openai import AsyncOpenAI
 
-__all__ = ["OWN_URL", "OWN_VARIABLE", "OpenAIProvider"]
-
 OWN_URL: Final = "https://api.openai.com/v1"
 OWN_VARIABLE: Final = "OPENAI_API_KEY"
 

@@ -12,16 +12,6 @@ from orglab.providers.openai.capabilities import ChatCapabilities, SchemaMode
 from orglab.providers.structured_output.strict_json import spaced
 from orglab.providers.structured_output.tool_call_emulation import with_actions
 
-__all__ = [
-    "OURS",
-    "PARAMETERS",
-    "adapted_request",
-    "is_enforced",
-    "request_body",
-    "request_notes",
-    "strict_allows",
-]
-
 PARAMETERS: Final = frozenset(
     (
         "extra_body",

@@ -22,8 +22,6 @@ from orglab.providers.base import (
 from orglab.providers.hosted.account import MOST_TOKENS, Account, as_map
 from orglab.providers.hosted.errors import ServerMessage, body_error
 
-__all__ = ["completion_of", "read_json", "refusal_of", "usage_of"]
-
 _STOPS: Final[Mapping[str, StopReason]] = {
     "content_filter": "refusal",
     "function_call": "tool_calls",

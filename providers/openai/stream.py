@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Mapping
 from orglab.providers.base import JSON, Unavailable
 from orglab.providers.hosted.account import Account
 
-__all__ = ["join_stream"]
-
 
 async def join_stream(lines: AsyncIterator[str], account: Account) -> dict[str, JSON]:
     """Return the body of a whole reply, from the lines of server-sent events.

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice
     from genai_prices.types import Provider as Vendor
 
-__all__ = ["DatedPrice", "default_price"]
-
-
 _HOMES: Final[Mapping[str, str]] = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com/v1",

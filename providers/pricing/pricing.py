@@ -7,8 +7,6 @@ from typing import Protocol
 from orglab.providers.base import Request, TokenUsage
 from orglab.providers.pricing.genai_prices import DatedPrice
 
-__all__ = ["TokenPrice", "cost", "most_cost", "most_tokens"]
-
 _MILLION = 1_000_000
 TEMPLATE_TOKENS = 64
 """Tokens that a server's template may add to a message, a tool or a schema: an ample guess."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from orglab.providers.base import Request
 
-__all__ = ["prompt_tokens", "text_of_tokens", "text_tokens"]
-
 _CHARACTERS = 4
 
 

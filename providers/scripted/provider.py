@@ -28,8 +28,6 @@ from orglab.providers.scripted.script import ScriptLine, parse_line
 from orglab.providers.structured_output.json_lines import read_jsonl
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["Script", "ScriptedProvider", "ScriptedReply"]
-
 ScriptedReply: TypeAlias = str | Mapping[str, JSON] | Sequence[JSON] | Completion | None
 """A text; an object or a list, which becomes JSON text; ``ToolCall``s in a list; a whole
 completion; None where there is no reply for this call."""

@@ -25,8 +25,6 @@ from orglab.providers.options import known_options, suggestion
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_tokens
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["ScriptLine", "parse_line"]
-
 _ERRORS: dict[str, type[ProviderError]] = {
     error.kind: error
     for error in (

@@ -11,8 +11,6 @@ from orglab.providers.simulated.prose import Prose, topic_words
 from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.tool_observations import ToolObservations, observe_tools
 
-__all__ = ["CallContext", "call_context"]
-
 _FOREIGN = ("customer_age", "satisfaction", "region_code", "team_size", "discount", "churn_rate")
 
 

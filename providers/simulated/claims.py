@@ -12,8 +12,6 @@ from orglab.providers.simulated.prose import WORDS
 from orglab.providers.simulated.schema_sampler import NOTHING
 from orglab.providers.simulated.tool_observations import read_result
 
-__all__ = ["ClaimHints", "checked_claims", "stated_claims", "subject_words"]
-
 _LISTED: Final = re.compile(r"(?<=[:,] )[a-z]{4,14}(?: and [a-z]{4,14})?(?=,)")
 _WORD: Final = re.compile(r"\b[a-z]{4,14}\b")
 _COMMON: Final = frozenset(WORDS["not_searched"])

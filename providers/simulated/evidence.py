@@ -10,8 +10,6 @@ from orglab.providers.simulated.prose import WORDS
 from orglab.providers.simulated.schema_sampler import NOTHING
 from orglab.providers.simulated.tool_observations import ObservedFigure
 
-__all__ = ["ReportHints"]
-
 _MEASURES = ("mean", "median", "max", "min")
 _MOST_FIGURES = 3
 _MEASURE_NAMES = WORDS["measure_names"]

@@ -10,8 +10,6 @@ from orglab.providers.base import JSON, Message
 from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.tool_observations import read_result
 
-__all__ = ["fact_lines", "read_facts"]
-
 _LINE: Final = re.compile(r"^- ([A-Za-z][A-Za-z0-9 ]{0,30}): (\S.{0,200})$", re.MULTILINE)
 _NAMES: Final = ("specs", "specifications")
 _DIGITS: Final = re.compile(r"\d{2,}|\d")

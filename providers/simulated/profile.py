@@ -13,18 +13,6 @@ import yaml
 from orglab.providers.base import JSON
 from orglab.providers.options import known_options, suggestion
 
-__all__ = [
-    "JudgingCriterion",
-    "JudgingHabit",
-    "NormalSpread",
-    "Profile",
-    "RevisionHabit",
-    "Seconds",
-    "ToolHabit",
-    "make_profile",
-    "profile_names",
-]
-
 _DEFAULT = "careful"
 _RANGES = {"rate": (0, 1), "size": (0, 1e9), "signed": (-1e9, 1e9)}
 

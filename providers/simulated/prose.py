@@ -15,19 +15,6 @@ import yaml
 from orglab.providers.base import JSON, Message
 from orglab.providers.simulated.random_stream import RandomStream
 
-__all__ = [
-    "HEDGES",
-    "SHORT_FIELDS",
-    "WORDS",
-    "Prose",
-    "Sentences",
-    "concessions_in",
-    "count_words",
-    "hedges_in",
-    "plural",
-    "topic_words",
-]
-
 
 def _split(data: JSON) -> JSON:
     """Return word lists, which are one string in the file, as lists."""

@@ -35,8 +35,6 @@ from orglab.providers.simulated.tool_policy import choose_call, wants_tool
 from orglab.providers.simulated.verdict_policy import VerdictHints
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["SimulatedProvider"]
-
 _SHORTEST = 3
 _CHARACTERS = 4
 

@@ -7,8 +7,6 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["RandomStream"]
-
 _MOST = 500.0
 _T = TypeVar("_T")
 

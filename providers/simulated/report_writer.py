@@ -12,8 +12,6 @@ from orglab.providers.simulated.profile import Profile
 from orglab.providers.simulated.prose import Sentences, count_words
 from orglab.providers.simulated.random_stream import RandomStream
 
-__all__ = ["asked_length", "first_draft"]
-
 _ASKED: Final = re.compile(
     r"\b(about|around|at most|no more than|up to) (\d{1,3}(?:,\d{3})+|\d+) words"
 )

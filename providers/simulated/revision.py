@@ -15,8 +15,6 @@ from orglab.providers.simulated.profile import Profile
 from orglab.providers.simulated.prose import Sentences, count_words, hedges_in
 from orglab.providers.simulated.random_stream import RandomStream
 
-__all__ = ["EarlierDraft", "earlier_draft", "first_sentence", "revised"]
-
 _DIRECTED: Final = re.compile(
     r"directs you to revise your output:|asks a question\. Answer it, and expand your output"
 )

@@ -22,8 +22,6 @@ from orglab.providers.structured_output.schema_merge import merge_schemas, resol
 from orglab.providers.structured_output.strict_json import same
 from orglab.providers.structured_output.validation import checker_for
 
-__all__ = ["LEAVE_OUT", "NOTHING", "Hint", "NoSampleError", "SchemaSampler"]
-
 NOTHING = object()
 """A hint's result if it has no value."""
 

@@ -16,8 +16,6 @@ from orglab.providers.simulated.prose import concessions_in, count_words, hedges
 from orglab.providers.simulated.random_stream import RandomStream
 from orglab.providers.simulated.revision import first_sentence
 
-__all__ = ["Scorer", "quality", "reported"]
-
 _FENCED: Final = re.compile(r"^(={5,}[^\n]*)\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 
 

@@ -10,16 +10,6 @@ from orglab.providers.base import JSON, Message
 from orglab.providers.simulated.prose import WORDS
 from orglab.providers.structured_output.strict_json import JSONError, loads
 
-__all__ = [
-    "ObservedColumn",
-    "ObservedFigure",
-    "ToolObservations",
-    "equals",
-    "observe_tools",
-    "quoted",
-    "read_result",
-]
-
 _NUMERIC = ("int", "float", "double", "number", "numeric", "decimal", "real")
 _FEW = 30
 _MEASURES: Mapping[str, str] = {

@@ -17,8 +17,6 @@ from orglab.providers.simulated.schema_sampler import (
 from orglab.providers.simulated.tool_observations import quoted
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["choose_call", "wants_tool"]
-
 _LOOKS = re.compile(r"schema|columns|specification|listing", re.IGNORECASE)
 _TABLE = re.compile(r"(?:\bFROM\s+|table\s+[`\"'])([A-Za-z_]\w*)")
 _COLUMN = re.compile(r"column|field|by|x|y|group_by|of", re.IGNORECASE)

@@ -13,8 +13,6 @@ from orglab.providers.simulated.revision import first_sentence
 from orglab.providers.simulated.schema_sampler import LEAVE_OUT, NOTHING
 from orglab.providers.simulated.scoring import quality
 
-__all__ = ["VerdictHints"]
-
 _OBLIGING: Final = ("question", "revise", "reject")
 _OBLIGED: Final = re.compile(r"^- [^:\n]+: (?:question|revise|reject)\.", re.MULTILINE)
 _UNDER_REVIEW: Final = "\n## Output of {role} under review\n"

@@ -14,8 +14,6 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.relaxed_json import GAP, relaxed_value
 from orglab.providers.structured_output.strict_json import JSONError, value_at
 
-__all__ = ["FoundValue", "find_values", "value_spans"]
-
 _MARK = re.compile(r"`{3,}|~{3,}|[{\[]")
 _BRACKET = re.compile(r"[{\[]")
 _LABEL = re.compile(r"[ \t]*([A-Za-z0-9_+#.-]*)")

@@ -9,8 +9,6 @@ from pathlib import Path
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import JSONError, loads
 
-__all__ = ["JSONLinesError", "read_jsonl"]
-
 #: Bytes of the longest line that is read.
 _LONGEST = 64 * 1024 * 1024
 

@@ -22,10 +22,7 @@ from orglab.providers.structured_output.strict_json import (
     loads,
     same,
 )
-from orglab.providers.structured_output.tool_arguments import Arguments, read_arguments
 from orglab.providers.structured_output.validation import SchemaChecker, checker_for
-
-__all__ = ["Arguments", "How", "Objects", "Reading", "ReplyProblem", "read_arguments", "read_reply"]
 
 How: TypeAlias = Literal["native", "strict", "fenced", "embedded", "repaired", "free"]
 """How the value was found: held to the schema by the provider; the whole text; in a code fence;

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["LONGEST_PATTERN", "refuse_large"]
-
 LONGEST_PATTERN: Final = 2_000
 """Characters of a pattern."""
 

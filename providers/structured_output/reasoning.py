@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["Span", "SplitReply", "split_reasoning"]
-
 _NAMES = "think|thinking|thought|thoughts|reasoning"
 _TAG = re.compile(
     rf"<(?P<close>/?)(?P<tag>{_NAMES})\s*>"

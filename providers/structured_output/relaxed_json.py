@@ -14,8 +14,6 @@ from typing import NamedTuple
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import DEPTH, JSONError, object_from_pairs
 
-__all__ = ["GAP", "Relaxed", "relaxed_value"]
-
 #: White space of any kind, and comments.
 GAP = re.compile(r"(?:[\s\ufeff\u200b]+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _TEXTS = {

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from orglab.providers.base import JSON
 
-__all__ = ["closed_object", "merge_schemas", "resolve_reference"]
-
 
 def closed_object(
     properties: Mapping[str, JSON], required: Iterable[str] | None = None

@@ -8,23 +8,6 @@ from typing import NoReturn
 
 from orglab.providers.base import JSON
 
-__all__ = [
-    "BLANK",
-    "DEPTH",
-    "DuplicateKeyError",
-    "JSONError",
-    "canonical",
-    "clip",
-    "dumps",
-    "escape_surrogates",
-    "loads",
-    "loads_stored",
-    "object_from_pairs",
-    "same",
-    "spaced",
-    "value_at",
-]
-
 #: Characters that show nothing: white space of every kind, and marks of no width.
 BLANK = " \t\r\n\v\f\u0085\u00a0\u2028\u2029\u3000\ufeff\u200b\u200c\u200d\u2060"
 

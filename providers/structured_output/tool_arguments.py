@@ -15,8 +15,6 @@ from orglab.providers.structured_output.strict_json import (
 )
 from orglab.providers.structured_output.validation import checker_for, type_name
 
-__all__ = ["Arguments", "read_arguments"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:

@@ -14,8 +14,6 @@ from dataclasses import replace
 from orglab.providers.base import JSON, Completion, Message, Request, ToolCall, ToolDefinition
 from orglab.providers.structured_output.schema_merge import closed_object
 
-__all__ = ["ANSWER_CHARACTERS", "action_schema", "read_action", "with_actions", "written_members"]
-
 ANSWER_CHARACTERS = 2000
 """Longest answer in free text beside tools, in characters: a grammar needs a bound."""
 

@@ -30,8 +30,6 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.pattern_size import refuse_large
 from orglab.providers.structured_output.strict_json import clip
 
-__all__ = ["SchemaChecker", "checker_for", "type_name"]
-
 _PATTERN_SECONDS = 0.5  # for all patterns of one check together
 _MAX_ERRORS = 1_000  # of one value; a long list may be wrong in every item
 _KEPT = 1024

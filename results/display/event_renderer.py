@@ -18,8 +18,6 @@ from orglab.results.store.journal.history import answering
 from orglab.results.store.journal.journal import position_key
 from orglab.results.usage.spending import cost_of
 
-__all__ = ["ONE_LINE_EVENTS", "PRINTED_ELSEWHERE", "EventRenderer"]
-
 Body: TypeAlias = Mapping[str, JSON]
 
 _SHORT_WORDS = 160

@@ -16,9 +16,6 @@ from orglab.providers.structured_output.strict_json import dumps
 from orglab.providers.terminal_safety import one_line, visible
 from orglab.results.number_format import amount
 
-__all__ = ["Prefixed", "barred", "inline", "printed", "prose", "value_block"]
-
-
 _SHORT = 72
 _DEEP = 5
 _FEW = 6

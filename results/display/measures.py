@@ -11,8 +11,6 @@ from orglab.providers.terminal_safety import visible
 from orglab.results.number_format import amount
 from orglab.results.statistics.models.wilson import wilson
 
-__all__ = ["MeasureSummary", "short_number"]
-
 
 @dataclass(kw_only=True, slots=True)
 class MeasureSummary:

@@ -34,8 +34,6 @@ from orglab.results.store.reader import Reader, RunRow
 from orglab.results.usage.served_models import Drift, drift_text, drifts
 from orglab.results.usage.spending import money_notes, unreal
 
-__all__ = ["ArmFigures", "Summary", "summary"]
-
 _DETAIL = re.compile(r"@\d+$|^hedges\.|^judge_panel\.")
 """Names of scores of single drafts, of classes, and of how judging went; they are not shown."""
 _AT_ONCE = 4

@@ -26,9 +26,6 @@ from orglab.results.store.reader import Reader, RunRow
 from orglab.results.usage.served_models import drift_text, drifts
 from orglab.results.usage.spending import cost_of, money_notes, simulated_note, unreal
 
-__all__ = ["runs_table", "transcript", "transcript_text"]
-
-
 _STATUS_STYLE = {"completed": "green", "stopped": "yellow", "failed": "red", "running": "cyan"}
 
 

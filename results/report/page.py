@@ -13,19 +13,6 @@ from orglab.results.report.experiment.data import NOT_RUN, Tables
 from orglab.results.report.experiment.plan_history import FrozenPlan
 from orglab.results.report.render.blocks import Section
 
-__all__ = [
-    "Banner",
-    "Lead",
-    "Progress",
-    "Report",
-    "StudyFindings",
-    "answer_opening",
-    "cost_summary",
-    "progress_of",
-    "run_facts",
-    "status_banners",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:

@@ -22,9 +22,6 @@ from orglab.results.report.render.pages import html_page, markdown_page
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
 from orglab.results.store.reader import Reader
 
-__all__ = ["FORMAT", "Written", "experiment_json", "sweep_json", "write_report"]
-
-
 FORMAT = 1
 """Grows when fields change their meaning."""
 

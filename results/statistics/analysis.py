@@ -38,8 +38,6 @@ from orglab.results.statistics.models.sensitivity import (
 from orglab.results.statistics.models.subgroups import Split, Subset, split, subset
 from orglab.results.statistics.plan import AnalysisPlan
 
-__all__ = ["Analysis", "analyse", "analyse_dataset", "plain_data"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:

@@ -25,8 +25,6 @@ from orglab.results.statistics.tests.paired import (
 )
 from orglab.results.statistics.tests.wilcoxon import SignedRanks, wilcoxon
 
-__all__ = ["ArmSummary", "Effect", "WorstCase", "effect", "family"]
-
 #: Above this part of missing units a row warns.
 _MANY_MISSING = 0.05
 #: Columns of the runs that are compute, where the table has them.

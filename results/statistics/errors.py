@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DatasetError", "PlanError", "StatisticsError"]
-
 
 class StatisticsError(ValueError):
     """Raised when an analysis cannot be made as it was asked for."""

@@ -10,19 +10,6 @@ from orglab.providers.base import JSON
 from orglab.results.statistics.errors import PlanError
 from orglab.results.statistics.tests.wilcoxon import Zeros
 
-__all__ = [
-    "AnalysisPlan",
-    "Contrast",
-    "DosePlan",
-    "DraftsPlan",
-    "EquivalencePlan",
-    "FollowupsPlan",
-    "MixedPlan",
-    "SubsetPlan",
-    "listed",
-    "plan_of",
-]
-
 Part = TypeVar("Part")
 
 

@@ -20,8 +20,6 @@ from orglab.results.tables.condition_parser import (
     parse_condition,
 )
 
-__all__ = ["Condition", "condition"]
-
 Row: TypeAlias = Mapping[str, JSON]
 Condition: TypeAlias = Callable[[Row], bool | None]
 """Whether a row meets it; None where a missing value leaves it open."""

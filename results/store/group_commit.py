@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 
 from orglab.results.store.schema import STATEMENTS
 
-__all__ = ["GroupCommit", "Row", "StoreError"]
-
 Row: TypeAlias = tuple[Any, ...]
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from orglab.results.store.group_commit import StoreError
 
-__all__ = ["StudyLock", "StudyLocked"]
-
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a link in a stranger's folder could name any file
 
 if sys.platform == "win32":

@@ -8,8 +8,6 @@ from pathlib import Path
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.schema import APPLICATION, DDL, FORMAT
 
-__all__ = ["upgrade"]
-
 _STEPS = {
     1: (
         "ALTER TABLE calls ADD COLUMN cut INTEGER NOT NULL DEFAULT 0",

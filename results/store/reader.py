@@ -20,17 +20,6 @@ from orglab.results.store.migrations import upgrade
 from orglab.results.store.row_codec import blob_hashes, entry_of_row, event_of_row
 from orglab.results.store.schema import APPLICATION, FORMAT
 
-__all__ = [
-    "Evaluation",
-    "LimitRow",
-    "Reader",
-    "RunRow",
-    "check_format",
-    "score_of_row",
-    "study_file",
-]
-
-
 _MANY = 500
 _ENTRY_TABLES = ("calls", "tool_calls", "decisions")
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from orglab.results.store.group_commit import StoreError
 
-__all__ = ["Renaming", "rename_arms"]
-
 
 class Renaming(NamedTuple):
     """The runs of an arm and a spec get another arm's name."""

@@ -20,9 +20,6 @@ from orglab.providers.structured_output.strict_json import dumps, escape_surroga
 from orglab.results.records import CallEntry
 from orglab.results.store.run_id import text_digest
 
-__all__ = ["CachedCall", "ResponseCache", "read_cached_calls", "response_cache_file"]
-
-
 _APPLICATION = 0x6F72676B  # ``orgk``
 _FORMAT = 1
 _PATIENCE = 2.0

@@ -9,8 +9,6 @@ from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.records import DecisionEntry, Event, JournalEntry, ToolEntry
 from orglab.results.store.group_commit import StoreError
 
-__all__ = ["failed_judges", "failing_positions", "put_judges_aside", "reopen"]
-
 
 def failing_positions(entries: Sequence[JournalEntry], events: Sequence[Event]) -> list[str]:
     """Return positions of the calls and decisions with an error that failed a run.

@@ -20,21 +20,6 @@ from orglab.results.records import (
 )
 from orglab.results.store.group_commit import Row
 
-__all__ = [
-    "REPLY_FIELDS",
-    "BlobKeeper",
-    "Texts",
-    "blob_hashes",
-    "completion_of",
-    "entry_of_row",
-    "entry_row",
-    "event_of_row",
-    "event_row",
-    "message_body",
-    "reply_fields",
-    "reply_json",
-]
-
 BlobKeeper: TypeAlias = Callable[[JSON], str]
 """Stores a value as a blob and returns its hash."""
 Texts: TypeAlias = Mapping[str, str]

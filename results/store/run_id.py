@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 
-__all__ = ["parts_digest", "run_id", "text_digest"]
-
 
 def parts_digest(*parts: str) -> str:
     """Return a hex digest of texts, each set off from the next by its length."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["APPLICATION", "DDL", "FORMAT", "STATEMENTS"]
-
 FORMAT = 2
 """``PRAGMA user_version``: grows when the tables change their meaning."""
 

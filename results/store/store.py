@@ -22,16 +22,13 @@ from orglab.providers.structured_output.strict_json import dumps, escape_surroga
 from orglab.results.records import CallEntry, RunStatus, Score
 from orglab.results.store.group_commit import GroupCommit, Row, StoreError
 from orglab.results.store.journal.run_journal import RunJournal, StoredRun
-from orglab.results.store.lock import StudyLock, StudyLocked
+from orglab.results.store.lock import StudyLock
 from orglab.results.store.reader import Reader, check_format, study_file
 from orglab.results.store.rename_arms import Renaming, rename_arms
 from orglab.results.store.retry import failed_judges, put_judges_aside, reopen
 from orglab.results.store.row_codec import blob_hashes, entry_of_row
 from orglab.results.store.run_id import text_digest
 from orglab.results.store.schema import APPLICATION, DDL, FORMAT
-
-__all__ = ["Store", "StoreError", "StudyLocked", "versions"]
-
 
 _KNOWN_BLOBS = 65_536
 _CHECKPOINT_PAGES = 4_000  # 16 MB of log: a fold into the file costs two syncs

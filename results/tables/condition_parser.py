@@ -17,17 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = [
-    "ConditionError",
-    "Language",
-    "Node",
-    "Operand",
-    "Operation",
-    "SQLTree",
-    "arguments",
-    "parse_condition",
-]
-
 _DEEPEST = 30
 
 SQLTree: TypeAlias = Mapping[str, Any]

@@ -15,8 +15,6 @@ from orglab.results.store.reader import Reader
 from orglab.results.tables.sweep_table import sweep_rows
 from orglab.results.tables.tables import TABLES, ExportColumn, rows
 
-__all__ = ["Format", "export", "guarded"]
-
 Format: TypeAlias = Literal["parquet", "csv", "jsonl"]
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z", re.ASCII)

@@ -24,8 +24,6 @@ from orglab.results.tables.tables import TABLES, ExportColumn, frame_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SweepTable", "sweep_frame", "sweep_rows"]
-
 Key: TypeAlias = tuple[str, str, str]
 """Evaluator, its arguments, the score's name."""
 

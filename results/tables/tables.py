@@ -18,8 +18,6 @@ from orglab.results.store.reader import Reader, RunRow
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TABLES", "ExportColumn", "Kind", "frame", "frame_of", "frames", "rows"]
-
 Kind: TypeAlias = str
 """``text``, ``integer``, ``number``, ``boolean`` or ``json``."""
 Row: TypeAlias = Sequence[JSON]

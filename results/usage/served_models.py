@@ -10,8 +10,6 @@ from orglab.providers.terminal_safety import visible
 from orglab.results.number_format import amount
 from orglab.results.usage.spending import StudyRows
 
-__all__ = ["Drift", "Version", "drift_text", "drifts"]
-
 MOST_LISTED = 4
 """Versions of a model that are listed one by one."""
 

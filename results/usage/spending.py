@@ -12,23 +12,6 @@ from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.number_format import amount, dollars
 from orglab.results.records import CallEntry
 
-__all__ = [
-    "ANSWERED",
-    "InterruptedCall",
-    "Spending",
-    "StudyRows",
-    "Unpaid",
-    "cost_of",
-    "interrupted_text",
-    "money_notes",
-    "simulated_note",
-    "spending",
-    "uncounted_text",
-    "unpaid",
-    "unreal",
-]
-
-
 _REFUSED, _UNREADABLE = "refusal", "unreadable reply"
 ANSWERED = f"""(error IS NULL OR error = '{_REFUSED}' OR error LIKE '{_UNREADABLE}%'
   OR tokens_input + tokens_output > 0)"""

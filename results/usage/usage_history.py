@@ -14,8 +14,6 @@ from orglab.providers.base import JSON
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
 
-__all__ = ["Asked", "PastRun", "PastUse", "UsageSpread", "past_runs", "spread_of", "studies_under"]
-
 MOST_RUNS = 500
 """Runs read of each study, the latest: enough for a mean and its spread."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import orglab
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.units import UnitError
 from orglab.providers.base import Request

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from orglab.engine.study.batch.study_folder import load_team, study_folder
-from orglab.results.store.store import Store, StoreError
+from orglab.results.store.group_commit import StoreError
+from orglab.results.store.store import Store
 from orglab.results.tables.export import export
 
 Den = Any

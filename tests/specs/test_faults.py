@@ -11,7 +11,8 @@ import yaml
 from studies import check_experiment
 
 import orglab
-from orglab.engine.study.experiment.load import guard, load_experiment
+from orglab.engine.study.experiment.experiment import guard
+from orglab.engine.study.experiment.load import load_experiment
 from orglab.results.records import RunRecord
 
 ROOT = Path(__file__).parents[2]

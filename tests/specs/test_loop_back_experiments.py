@@ -11,7 +11,8 @@ import yaml
 from studies import check_experiment
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment.load import UndeclaredDifference, guard, load_experiment
+from orglab.engine.study.experiment.experiment import UndeclaredDifference, guard
+from orglab.engine.study.experiment.load import load_experiment
 
 SPECS = Path(__file__).parents[2] / "specs"
 STUDY = SPECS / "loop-back-authority"

@@ -8,7 +8,8 @@ import yaml
 from studies import check_experiment
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.study.experiment.load import guard, judges_of, load_experiment
+from orglab.engine.study.experiment.experiment import guard
+from orglab.engine.study.experiment.load import judges_of, load_experiment
 from orglab.providers.simulated.profile import make_profile
 
 STUDY = Path(__file__).parents[2] / "specs" / "loop-back-authority"

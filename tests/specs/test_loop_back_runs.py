@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import orglab
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.units import read_units
 from orglab.providers.base import Request
 from orglab.providers.scripted.provider import ScriptedProvider

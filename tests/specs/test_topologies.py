@@ -11,7 +11,9 @@ from orglab.engine.graph.check import check_file
 from orglab.engine.graph.draw.draw import draw
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.model_registry import ModelRegistry
-from orglab.engine.run.engine import Outcome, RunPlan, run_team
+from orglab.engine.run.engine import run_team
+from orglab.engine.run.outcome import Outcome
+from orglab.engine.run.run_plan import RunPlan
 from orglab.engine.study.batch.study_folder import units_of
 from orglab.results.records import CallEntry
 from orglab.results.store.journal.journal import MemoryJournal

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.errors import SpecError, SpecIssue
 from orglab.engine.study.batch.batch import BatchTally
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.experiment.document_loading import LoadKeywords
-from orglab.engine.study.experiment.load import Experiment, load_experiment
+from orglab.engine.study.experiment.experiment import Experiment
+from orglab.engine.study.experiment.load import load_experiment
 from orglab.engine.study.sweep.load import load_sweep
 from orglab.providers.base import Provider
 from orglab.results.store.reader import Reader

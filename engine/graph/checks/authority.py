@@ -9,17 +9,6 @@ from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import choices, unknown_role
 from orglab.engine.spec.model import OBLIGING, AuthorityLink, EvaluatorUse, Topology
 
-__all__ = [
-    "acting",
-    "asks_model",
-    "circle_problems",
-    "evaluator_role_problems",
-    "firing",
-    "may_oblige",
-    "target_problems",
-    "voice_problems",
-]
-
 
 def asks_model(link: AuthorityLink) -> bool:
     """Return whether the superior's model may be asked in a review by this link."""

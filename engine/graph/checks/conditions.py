@@ -11,8 +11,6 @@ from orglab.engine.spec.messages import ErrorIndex, choices, meant
 from orglab.engine.spec.model import ForwardLink, Topology
 from orglab.providers.base import JSON
 
-__all__ = ["otherwise_problems", "when_problems"]
-
 
 def when_problems(topology: Topology, errors: ErrorIndex) -> Iterator[Problem]:
     """Yield conditions that can never hold, but of roles that have another fault."""

@@ -11,8 +11,6 @@ from orglab.providers.pricing.genai_prices import DatedPrice, default_price
 from orglab.providers.pricing.pricing import TokenPrice
 from orglab.providers.registry import load_plugin
 
-__all__ = ["bills", "lacking", "money_problems", "price_of", "roles_by_model", "unbounded_models"]
-
 
 def money_problems(topology: Topology, errors: ErrorIndex) -> Iterator[Problem]:
     """Yield models in use under ``limits.cost_usd`` that bill and whose calls have no largest cost."""

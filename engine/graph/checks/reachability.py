@@ -9,8 +9,6 @@ from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import choices, unknown_role
 from orglab.engine.spec.model import AuthorityLink, ForwardLink
 
-__all__ = ["reach_problems", "reviewers"]
-
 
 def reviewers(shape: Shape) -> frozenset[str]:
     """Return superiors that never come to a turn of their own."""

@@ -8,8 +8,6 @@ from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import ErrorIndex, choices, meant
 from orglab.engine.spec.model import InputField, Role, Topology
 
-__all__ = ["fill_problems"]
-
 
 def fill_problems(topology: Topology, errors: ErrorIndex) -> Iterator[Problem]:
     """Yield inputs of teams that nothing fills, and values for inputs that no team has."""

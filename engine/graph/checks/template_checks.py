@@ -20,8 +20,6 @@ from orglab.engine.spec.model import AuthorityLink, EvaluatorUse, Topology
 from orglab.engine.spec.validate.schema import definition
 from orglab.providers.base import JSON
 
-__all__ = ["template_problems"]
-
 Names: TypeAlias = frozenset[str]
 
 MAPPING_METHODS = frozenset({"get", "items", "keys", "values"})

@@ -11,15 +11,6 @@ from typing import Literal, TypeAlias
 from orglab.engine.graph.templates.templates import references
 from orglab.engine.spec.model import AuthorityLink, Role, Topology
 
-__all__ = [
-    "RESERVED",
-    "Allowed",
-    "allowed_in_override",
-    "allowed_in_review",
-    "allowed_in_role",
-    "allowed_in_settings",
-]
-
 Names: TypeAlias = frozenset[str]
 
 ENTRY = frozenset({"copy", "item", "kind", "link", "role", "text", "to", "value", "visit"})

@@ -11,9 +11,6 @@ from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.engine.spec.messages import ErrorIndex, choices, meant
 from orglab.engine.spec.model import ForwardLink, Role, Topology
 
-__all__ = ["each_problems", "nothing_to_count", "vote_problems"]
-
-
 # --- votes --------------------------------------------------------------------------------------
 
 

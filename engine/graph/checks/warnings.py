@@ -8,8 +8,6 @@ from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.model import ForwardLink
 
-__all__ = ["remarks"]
-
 
 def remarks(team: Team) -> Iterator[Problem]:
     """Yield warnings: the team runs, but perhaps not as its author thinks."""

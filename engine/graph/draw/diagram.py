@@ -11,8 +11,6 @@ from orglab.engine.graph.team import Team
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Link, Trigger
 from orglab.providers.base import JSON
 
-__all__ = ["Diagram", "DiagramEdge", "DiagramNode", "EdgeKind", "diagram_of"]
-
 EdgeKind: TypeAlias = Literal["forward", "closing", "authority"]
 LONGEST_LABEL = 60
 TIMES = "\N{MULTIPLICATION SIGN}"

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge, DiagramNode
 from orglab.providers.terminal_safety import visible
 
-__all__ = ["dot_text"]
-
 HEAD = """  rankdir=LR
   node [shape=box, style="rounded,filled", fillcolor=white, color="#334155", fontname="sans-serif"]
   edge [fontname="sans-serif", fontsize=11, color="#334155"]"""

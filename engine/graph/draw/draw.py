@@ -8,10 +8,8 @@ from orglab.engine.graph.draw.diagram import diagram_of
 from orglab.engine.graph.draw.dot import dot_text
 from orglab.engine.graph.draw.mermaid import mermaid_text
 from orglab.engine.graph.draw.svg import svg_text
-from orglab.engine.graph.node_link import graph_json, read_graph_json
+from orglab.engine.graph.node_link import graph_json
 from orglab.engine.graph.team import Team
-
-__all__ = ["DrawingFormat", "draw", "read_graph_json"]
 
 DrawingFormat = Literal["mermaid", "dot", "svg", "json"]
 _WRITERS = {"mermaid": mermaid_text, "dot": dot_text, "svg": svg_text, "json": graph_json}

@@ -16,8 +16,6 @@ from typing import NamedTuple, TypeAlias
 from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge
 from orglab.engine.graph.draw.layered_layout import Box, Layout
 
-__all__ = ["Arc", "Point", "Route", "Routes", "arcs_of", "beside", "routes_of"]
-
 Point: TypeAlias = tuple[float, float]
 
 LANE = 24.0

@@ -11,8 +11,6 @@ from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge
 from orglab.engine.graph.draw.edge_routing import Point, Route
 from orglab.engine.graph.draw.layered_layout import Box, text_width
 
-__all__ = ["Rectangle", "label_places"]
-
 SHARES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82, 0.1, 0.9)
 """Shares of a link's length at which its label may stand, best first."""
 STEP = 6.0

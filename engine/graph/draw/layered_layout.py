@@ -16,8 +16,6 @@ import networkx as nx
 
 from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge, DiagramNode
 
-__all__ = ["Box", "Layout", "layout_of", "text_width"]
-
 HEIGHT = 48.0
 ROW_GAP = 34.0
 TRACK_HEIGHT = 10.0

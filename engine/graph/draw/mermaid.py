@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from orglab.engine.graph.draw.diagram import Diagram, DiagramEdge, DiagramNode
 
-__all__ = ["mermaid_text"]
-
 PLAIN = frozenset(" _-.,:·…\N{MULTIPLICATION SIGN}")
 MARKED = "stroke:#dc2626,stroke-width:3px"
 HEAD = """flowchart LR

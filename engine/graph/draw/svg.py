@@ -10,8 +10,6 @@ from orglab.engine.graph.draw.edge_routing import Route, routes_of
 from orglab.engine.graph.draw.label_placement import Rectangle, label_places
 from orglab.engine.graph.draw.layered_layout import Box, layout_of, text_width
 
-__all__ = ["svg_text"]
-
 MARGIN = 28.0
 LEGEND = 30.0
 PANEL = 18.0

@@ -15,22 +15,6 @@ from jinja2.exceptions import SecurityError, TemplateRuntimeError
 from jinja2.runtime import Context
 from jinja2.utils import pass_context
 
-__all__ = [
-    "MAX_NUMBER_BITS",
-    "MAX_TEXT",
-    "STEPS",
-    "BoundedContext",
-    "TemplateCostError",
-    "as_json",
-    "charge",
-    "finished",
-    "printed",
-    "require",
-    "rounds",
-    "settled",
-    "weigh",
-]
-
 Value: TypeAlias = Any
 """Whatever a template holds."""
 

@@ -9,8 +9,6 @@ from jinja2 import Environment, TemplateSyntaxError
 
 from orglab.engine.spec.messages import nearest
 
-__all__ = ["TemplateIssue", "template_issue"]
-
 LITERAL = "write literal braces as {{ '{{' }}, or put the part between {% raw %} and {% endraw %}"
 _BLOCKS = frozenset({"call", "filter", "for", "if", "macro", "set", "with"})
 _UNCLOSED = (("{{", "}}", "end of print statement"), ("{%", "%}", "end of statement block"))

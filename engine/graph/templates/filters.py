@@ -24,15 +24,6 @@ from orglab.engine.graph.templates.cost_guard import (
     weigh,
 )
 
-__all__ = [
-    "bounded_filters",
-    "bounded_tests",
-    "check_format",
-    "check_power",
-    "check_product",
-    "check_replace",
-]
-
 Value: TypeAlias = Any
 """Whatever a template holds."""
 

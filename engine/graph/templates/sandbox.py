@@ -35,8 +35,6 @@ from orglab.engine.graph.templates.filters import (
     check_replace,
 )
 
-__all__ = ["BoundedEnvironment"]
-
 Value: TypeAlias = Any
 """Whatever a template holds."""
 
@@ -55,7 +53,7 @@ CALLED = "called"
 """The context of an attribute that the template calls."""
 
 
-class BoundedCode(CodeGenerator):
+class _BoundedCode(CodeGenerator):
     """Code of templates whose joins of text, lists, maps, slices and comparisons are weighed."""
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - Jinja's
@@ -110,7 +108,7 @@ class BoundedCode(CodeGenerator):
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
     """Jinja2 as specs may use it. Make it with ``templates.environment``."""
 
-    code_generator_class = BoundedCode
+    code_generator_class = _BoundedCode
     context_class = BoundedContext
     intercepted_binops = frozenset({"+", "-", "*", "**", "%", "//", "/"})
 

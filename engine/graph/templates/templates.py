@@ -8,20 +8,9 @@ from functools import lru_cache
 
 from jinja2 import Template, TemplateSyntaxError, nodes
 
-from orglab.engine.graph.templates.cost_guard import TemplateCostError
 from orglab.engine.graph.templates.errors import TemplateIssue, template_issue
 from orglab.engine.graph.templates.sandbox import BoundedEnvironment
 from orglab.engine.spec.messages import nearest
-
-__all__ = [
-    "References",
-    "TemplateCostError",
-    "TemplateIssue",
-    "compiled",
-    "environment",
-    "is_template",
-    "references",
-]
 
 MAX_DEPTH = 45
 MAX_LOOPS = 10

@@ -15,16 +15,6 @@ from orglab.results.store.run_id import parts_digest
 
 digest = parts_digest
 
-__all__ = [
-    "CallCounter",
-    "bound_model_digest",
-    "digest",
-    "draw",
-    "message_digest",
-    "sampling_seed",
-]
-
-
 KEY_VERSION = "1"
 """Changes when the identity's parts do, so that stored calls of another meaning never match."""
 

@@ -29,8 +29,6 @@ from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import Attempt, CallGuard, Journal
 from orglab.results.store.row_codec import completion_of, message_body, reply_fields
 
-__all__ = ["ModelCalls", "NotTheRecordedCall", "SharedResponses", "unconfirmed_cost"]
-
 
 class NotTheRecordedCall(Exception):
     """Raised when a resumed run would make another call than the one on record.

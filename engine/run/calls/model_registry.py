@@ -11,12 +11,11 @@ from orglab.engine.run.calls.call_key import bound_model_digest
 from orglab.engine.spec.model import Model
 from orglab.engine.spec.validate.path_confinement import content_hash
 from orglab.providers.base import Provider, Request, TokenUsage
-from orglab.providers.client.model_client import LimitChange, ModelClient, ModelClients
+from orglab.providers.client.model_client import ModelClient, ModelClients
+from orglab.providers.client.request_queue import LimitChange
 from orglab.providers.llama.weights_digest import weights_digest
 from orglab.providers.pricing.pricing import TokenPrice, cost, most_cost
 from orglab.providers.registry import load_plugin
-
-__all__ = ["BoundModel", "ModelRegistries", "ModelRegistry"]
 
 _FILES = frozenset({"file", "chat_template"})
 

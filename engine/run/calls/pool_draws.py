@@ -8,8 +8,6 @@ from orglab.engine.run.calls.call_key import draw
 from orglab.engine.run.replicas import Replica, Replicas
 from orglab.engine.spec.model import Pool, Topology
 
-__all__ = ["draw_models"]
-
 
 def draw_models(
     topology: Topology, replicas: Replicas, *, seed: int, unit: str, unit_index: int, replicate: int

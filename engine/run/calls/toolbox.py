@@ -14,10 +14,8 @@ from orglab.engine.spec.validate.tool_sources import ARGUMENTS
 from orglab.engine.tools.factory import make
 from orglab.engine.tools.source_pool import SourcePool
 from orglab.providers.base import JSON, Tool, ToolCall, ToolDefinition, ToolError
-from orglab.providers.structured_output.parse import read_arguments
 from orglab.providers.structured_output.strict_json import canonical
-
-__all__ = ["ToolAnswer", "Toolbox", "rendered_settings"]
+from orglab.providers.structured_output.tool_arguments import read_arguments
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,8 +20,6 @@ from orglab.engine.spec.model import Role, Topology
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
 
-__all__ = ["Prompter", "RenderFailed", "ToolGate"]
-
 PromptTool: TypeAlias = Callable[[str, Mapping[str, JSON]], Awaitable[JSON]]
 
 

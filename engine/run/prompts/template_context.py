@@ -13,15 +13,6 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.records import Output, Verdict
 
-__all__ = [
-    "PastVerdict",
-    "ReviewSight",
-    "output_section",
-    "past_verdict",
-    "review_variables",
-    "turn_variables",
-]
-
 NO_DIRECTIVE = ""
 """What ``directive`` is on a turn that nobody directed: it prints as nothing and is false."""
 

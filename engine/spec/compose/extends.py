@@ -10,9 +10,6 @@ from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.yaml.source_map import Mark, Place
 from orglab.providers.base import JSON
 
-__all__ = ["OWN_FIELDS", "Located", "link_id", "merged"]
-
-
 OWN_FIELDS: Final = ("name", "description")
 """What a document does not take over: they describe the base, not what extends it."""
 

@@ -17,8 +17,6 @@ from orglab.engine.spec.validate.schema_errors import shape_problems
 from orglab.engine.spec.yaml.source_map import Mark, Marks, Place
 from orglab.providers.base import JSON
 
-__all__ = ["model_of_entry"]
-
 
 def model_of_entry(
     entry: Mapping[str, JSON], folder: Path, alias: str = "", *, trust: bool = False

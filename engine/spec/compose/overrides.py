@@ -12,9 +12,6 @@ from orglab.engine.spec.validate.schema import definition
 from orglab.engine.spec.yaml.source_map import Mark, Place
 from orglab.providers.base import JSON
 
-__all__ = ["apply_overrides", "patched"]
-
-
 _THINGS: Final = ("roles", "models", "pools", "tools", "inputs")
 _FIXED: Final = ("kind", "version", "extends")
 

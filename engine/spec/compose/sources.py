@@ -15,9 +15,6 @@ from orglab.engine.spec.yaml.reader import Document, read_bytes
 from orglab.engine.spec.yaml.source_map import Mark, Place
 from orglab.providers.base import JSON
 
-__all__ = ["Origin", "Sources", "file_of"]
-
-
 _LONGEST_CHAIN: Final = 20
 """How many documents may extend each other in a row."""
 

@@ -17,24 +17,6 @@ from orglab.engine.spec.validate.references import maps
 from orglab.engine.spec.yaml.source_map import Place
 from orglab.providers.base import JSON
 
-__all__ = [
-    "DEEPEST",
-    "MOST_TEAMS",
-    "TEAM",
-    "Around",
-    "TeamRefused",
-    "Within",
-    "masked",
-    "named_team",
-    "role_paths",
-    "split_overrides",
-    "team_of",
-    "teams_of",
-    "within",
-    "written_team",
-]
-
-
 TEAM: Final = "team"
 DEEPEST: Final = 5
 """How deep teams may lie within each other."""

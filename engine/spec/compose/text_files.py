@@ -17,9 +17,6 @@ from orglab.engine.spec.validate.references import items
 from orglab.engine.spec.yaml.source_map import Marks
 from orglab.providers.base import JSON
 
-__all__ = ["TEXTS_LIMIT", "inlined_texts"]
-
-
 TEXTS_LIMIT: Final = 32 * 2**20
 """Characters that the text files of one document may add up to, each counted as often as named."""
 

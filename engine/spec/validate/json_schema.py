@@ -19,9 +19,6 @@ from orglab.engine.spec.validate.schema_errors import tell
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.pattern_size import refuse_large
 
-__all__ = ["schema_problems", "written_schema_problems"]
-
-
 _ONE: Final = (
     "items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems",
     "unevaluatedProperties", "not", "if", "then", "else", "contentSchema",

@@ -10,9 +10,6 @@ from orglab.engine.spec.validate.schema import definition
 from orglab.engine.spec.validate.schema_errors import tell, validator
 from orglab.providers.base import JSON
 
-__all__ = ["Sound", "sound_parts"]
-
-
 _PARTS: Final[Mapping[str, str]] = {
     "roles": "role",
     "models": "model",

@@ -7,16 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-__all__ = [
-    "DOCUMENT_LIMIT",
-    "TEXT_LIMIT",
-    "FileRefused",
-    "confined_file",
-    "content_hash",
-    "read_confined_text",
-    "read_limited",
-]
-
 DOCUMENT_LIMIT: Final = 16 * 2**20
 """Largest size of a spec or catalogue, in bytes."""
 

@@ -18,9 +18,6 @@ from orglab.engine.spec.validate.tool_sources import gives
 from orglab.providers.base import JSON
 from orglab.providers.registry import plugin_names
 
-__all__ = ["RESERVED_INPUTS", "items", "maps", "meaningless", "name_problems"]
-
-
 _SECTIONS: Final = {"roles": "role", "models": "model", "pools": "pool", "tools": "tool"}
 """What others name, and how one of each is called."""
 RESERVED_INPUTS: Final = frozenset((

@@ -9,9 +9,6 @@ from typing import Final
 
 from orglab.providers.base import JSON
 
-__all__ = ["KINDS", "definition", "schema"]
-
-
 KINDS: Final = ("topology", "experiment", "sweep")
 """Every kind of document that the language knows."""
 

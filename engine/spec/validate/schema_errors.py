@@ -19,8 +19,6 @@ from orglab.engine.spec.validate.secrets import HINT
 from orglab.engine.spec.yaml.scalar import is_number
 from orglab.providers.base import JSON
 
-__all__ = ["shape_problems", "tell", "validator"]
-
 _Error: TypeAlias = Any
 """A ``ValidationError``: its stubs allow "unset" for each attribute, which a raised one never is."""
 

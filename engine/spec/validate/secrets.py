@@ -9,9 +9,6 @@ from urllib.parse import urlsplit
 from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.providers.base import JSON
 
-__all__ = ["HINT", "secret_problems"]
-
-
 _SECRETS: Final = frozenset((
     "accesskey", "accesstoken", "apikey", "apitoken", "auth", "authorization", "authtoken",
     "bearer", "bearertoken", "clientsecret", "credential", "credentials", "defaultheaders",

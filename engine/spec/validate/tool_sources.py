@@ -19,19 +19,6 @@ from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin, plugin_names
 from orglab.providers.tool_source import Served, ServedTool, ToolSource
 
-__all__ = [
-    "ARGUMENTS",
-    "ask_source",
-    "gives",
-    "gives_many",
-    "made_source",
-    "name_clashes",
-    "role_problems",
-    "trust_problem",
-    "without_fixed",
-]
-
-
 ARGUMENTS: Final = "arguments"
 """The setting of every source that fixes arguments of its tools; the only one with templates."""
 

@@ -20,8 +20,6 @@ from orglab.engine.spec.yaml.source_map import Mark, Place
 from orglab.engine.spec.yaml.syntax_errors import syntax_issue
 from orglab.providers.base import JSON
 
-__all__ = ["ALIAS_LIMIT", "DEPTH_LIMIT", "Document", "read_bytes", "read_text"]
-
 _Event: TypeAlias = Any
 """A parse event of PyYAML, whose stubs know nothing of its attributes."""
 

@@ -11,9 +11,6 @@ import re
 
 from orglab.providers.base import JSON
 
-__all__ = ["NotJson", "is_number", "plain_value"]
-
-
 _CONSTANTS: dict[str, JSON] = {
     "": None,
     "~": None,

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from orglab.engine.spec.errors import Problem, SpecIssue, SpecPath
 
-__all__ = ["Mark", "Marks", "Place"]
-
 
 class Mark(NamedTuple):
     """A place in a file: line and column from 1; line 0 where there is no line."""

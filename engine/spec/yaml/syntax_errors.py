@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import yaml
 
-__all__ = ["SyntaxIssue", "syntax_issue"]
-
 _QUOTE = 'put the text in quotes: "…"'
 _SHOWN = 40
 

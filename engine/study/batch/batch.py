@@ -9,13 +9,11 @@ from typing import TypeAlias
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import draw
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.budget import Budget
 from orglab.engine.study.batch.units import unit_content
 from orglab.providers.base import Provider
 from orglab.results.store.run_id import run_id
-
-__all__ = ["Arm", "Batch", "BatchTally", "PlannedRun", "Progress"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,8 +12,6 @@ from orglab.engine.study.batch.preflight import unbounded_judges
 from orglab.results.store.store import Store
 from orglab.results.usage.spending import spending
 
-__all__ = ["Budget", "BudgetReached", "budget_of", "refuse_unbounded", "unbounded_message"]
-
 ROUNDING = 1e-9
 """Dollars by which sums of floating point numbers may be off."""
 

@@ -8,8 +8,6 @@ from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
 from orglab.engine.study.batch.runner import BatchRun
 from orglab.results.store.store import Store
 
-__all__ = ["run_batch"]
-
 
 async def run_batch(
     batch: Batch,

@@ -10,7 +10,8 @@ from orglab.engine.graph.checks.cost_limit import lacking
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.checks import EvaluationContext, make_evaluator
-from orglab.engine.run.engine import Unit, resolver
+from orglab.engine.run.outcome import Unit
+from orglab.engine.run.run_plan import resolver
 from orglab.engine.spec.compose.model_entry import model_of_entry
 from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.model import EvaluatorUse, Model
@@ -19,18 +20,6 @@ from orglab.engine.study.experiment.comparison import sample_unit
 from orglab.evaluators.base import EvaluationError, Evaluator
 from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin
-
-__all__ = [
-    "asked_models",
-    "asks_models",
-    "evaluator_problems",
-    "files_read",
-    "judge_models",
-    "preflight_problems",
-    "texts_in",
-    "unbounded_judges",
-    "unbounded_uses",
-]
 
 
 def evaluator_problems(team: Team) -> Iterator[Problem]:

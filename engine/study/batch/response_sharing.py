@@ -19,9 +19,6 @@ from orglab.results.records import CallEntry
 from orglab.results.store.response_cache import ResponseCache
 from orglab.results.store.store import Store
 
-__all__ = ["StudySharing", "sharing_of"]
-
-
 PLANTED = "planted fault"
 """Prefix of the note of an injected error: such a reply is no model's answer."""
 

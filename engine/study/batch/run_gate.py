@@ -13,8 +13,6 @@ from orglab.providers.base import Interrupted
 from orglab.results.records import CallEntry, Event, JournalEntry
 from orglab.results.store.journal.journal import Attempt, CallGuard, CallStarts, Journal
 
-__all__ = ["Interrupted", "RunGate"]
-
 
 class GuardedJournal(Journal, CallStarts, Protocol):
     """A journal that records starts itself."""

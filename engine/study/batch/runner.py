@@ -14,25 +14,21 @@ from typing import Literal
 
 from orglab.engine.graph.checks.cost_limit import roles_by_model
 from orglab.engine.run.calls.model_registry import ModelRegistries
-from orglab.engine.run.engine import Outcome, RunPlan, run_team
+from orglab.engine.run.engine import run_team
+from orglab.engine.run.outcome import Outcome
+from orglab.engine.run.run_plan import RunPlan
 from orglab.engine.study.batch.batch import Arm, Batch, BatchTally, PlannedRun, Progress
 from orglab.engine.study.batch.budget import budget_of, refuse_unbounded
 from orglab.engine.study.batch.response_sharing import sharing_of
-from orglab.engine.study.batch.run_gate import Interrupted, RunGate
+from orglab.engine.study.batch.run_gate import RunGate
 from orglab.engine.study.evaluate.judging import Judging, RunEvaluator
 from orglab.engine.tools.file_cache import vectors_file
 from orglab.engine.tools.source_pool import SourcePool
-from orglab.providers.base import Provider
+from orglab.providers.base import Interrupted, Provider
 from orglab.providers.registry import load_plugin
 from orglab.results.records import RunStatus
 from orglab.results.store.journal.run_journal import RunJournal, RunTotals
 from orglab.results.store.store import Store
-
-__all__ = [
-    "BatchRun",
-    "Ending",
-    "room",
-]
 
 MOST_AT_ONCE = 64
 """Runs under way at once, unless models have room for fewer or the user says otherwise."""

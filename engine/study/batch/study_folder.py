@@ -10,7 +10,7 @@ from pathlib import Path
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import digest
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.spec.model import Topology
 from orglab.engine.study.batch.preflight import evaluator_problems
@@ -26,19 +26,6 @@ from orglab.results.report.experiment.plan_history import SweepPlan, arm_of, swe
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.rename_arms import Renaming
 from orglab.results.store.store import Store
-
-__all__ = [
-    "fresh_folder",
-    "in_here",
-    "load_team",
-    "open_design",
-    "open_experiment",
-    "open_study",
-    "open_sweep",
-    "study_folder",
-    "units_of",
-]
-
 
 MOST_NAMED = 5
 """So many changed fields are named where a study is refused."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from orglab.engine.run.calls.call_key import digest, draw
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.model import InputField, Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, content_hash
@@ -25,8 +25,6 @@ from orglab.providers.base import JSON, ToolError
 from orglab.providers.structured_output.json_lines import JSONLinesError, read_jsonl
 from orglab.providers.structured_output.strict_json import canonical, loads
 from orglab.providers.structured_output.validation import checker_for
-
-__all__ = ["UnitError", "read_units", "typed_unit", "unit_content", "unit_of"]
 
 
 class UnitError(Exception):

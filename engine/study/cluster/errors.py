@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from orglab.results.store.group_commit import StoreError
 
-__all__ = ["ClusterError", "RunLost", "SessionGone"]
-
 
 class ClusterError(ConnectionError):
     """Raised when a study cannot be run on a cluster, or not go on there; the text says why."""

@@ -13,25 +13,24 @@ from orglab.engine.run.calls.model_call import ModelCalls, SharedResponses
 from orglab.engine.run.calls.model_registry import BoundModel, ModelRegistries
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.checks import EvaluationContext, make_evaluator
-from orglab.engine.run.engine import Unit, resolver
 from orglab.engine.run.errors import TurnFailed
 from orglab.engine.run.limits import RunLimits
+from orglab.engine.run.outcome import Unit
 from orglab.engine.run.prompts.rendering import Prompter
 from orglab.engine.run.replicas import Replica
+from orglab.engine.run.run_plan import resolver
 from orglab.engine.run.turn import Turn
 from orglab.engine.run.turn_runner import TurnRunner
 from orglab.engine.spec.compose.model_entry import model_of_entry
 from orglab.engine.spec.model import EvaluatorUse, Limits, Model, Role, Topology
 from orglab.engine.study.batch.budget import Budget
 from orglab.engine.study.batch.preflight import asks_models
-from orglab.engine.study.batch.run_gate import Interrupted, RunGate
+from orglab.engine.study.batch.run_gate import RunGate
 from orglab.evaluators.base import EvaluationError, Evaluator
 from orglab.evaluators.evaluate import evaluate_run
-from orglab.providers.base import JSON, Message
+from orglab.providers.base import JSON, Interrupted, Message
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.store.store import Store
-
-__all__ = ["Asker", "Judging", "RunEvaluator"]
 
 
 class RunEvaluator:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from orglab.engine.run.calls.model_registry import ModelRegistries
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.build import build
 from orglab.engine.spec.compose.sources import Sources
 from orglab.engine.spec.compose.subteams import role_paths
@@ -29,8 +29,6 @@ from orglab.providers.base import JSON
 from orglab.results.report.experiment.plan_history import sweep_plan
 from orglab.results.store.reader import RunRow
 from orglab.results.store.store import Store
-
-__all__ = ["Rescoring", "evaluators_of", "roles_of"]
 
 AT_ONCE = 16
 """Runs measured at once."""

@@ -12,14 +12,12 @@ from orglab.engine.graph.draw.diagram import diagram_of
 from orglab.engine.graph.draw.draw import draw
 from orglab.engine.graph.draw.mermaid import mermaid_text
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.model import InputField, Topology
 from orglab.engine.study.experiment.diff import ABSENT, Difference, differences, tested, undeclared
 from orglab.engine.study.plan.dry_run import Prompt, rendered_prompts
 from orglab.providers.base import JSON
 from orglab.results.word_diff import changed_words
-
-__all__ = ["Comparison", "PromptPair", "compare_teams", "frozen_comparison", "sample_unit"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,16 +14,6 @@ from orglab.engine.study.experiment.diff import covered
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
 
-__all__ = [
-    "Contrast",
-    "analysis_problems",
-    "contrast_problems",
-    "contrasts_of",
-    "outcome_problems",
-    "treatment_problems",
-    "treatments_of",
-]
-
 Contrast: TypeAlias = tuple[str, str]
 """An arm and its reference."""
 

@@ -13,9 +13,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from orglab.providers.base import JSON
 
-__all__ = ["ABSENT", "Difference", "covered", "differences", "tested", "undeclared"]
-
-
 Kind: TypeAlias = Literal[
     "structure", "authority", "prompts", "models", "tools", "data", "limits", "evaluation"
 ]

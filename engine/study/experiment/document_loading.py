@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 
 from orglab.engine.graph.check import Checked, check_file
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
@@ -17,8 +17,6 @@ from orglab.engine.spec.yaml.reader import Document, read_bytes
 from orglab.engine.spec.yaml.source_map import Marks
 from orglab.engine.study.batch.units import UnitError, read_units
 from orglab.providers.base import JSON
-
-__all__ = ["DocumentLoading", "LoadKeywords", "LoadOptions"]
 
 Design = TypeVar("Design")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.call_key import digest
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.units import unit_content
 from orglab.engine.study.experiment.declarations import Contrast
@@ -18,8 +18,6 @@ from orglab.engine.study.experiment.diff import Difference, differences, tested,
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
 from orglab.results.word_diff import changed_words
-
-__all__ = ["Experiment", "StudyDesign", "UndeclaredDifference", "guard"]
 
 
 class UndeclaredDifference(Exception):

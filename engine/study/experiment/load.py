@@ -42,21 +42,8 @@ from orglab.engine.study.experiment.document_loading import (
 )
 from orglab.engine.study.experiment.experiment import (
     Experiment,
-    UndeclaredDifference,
-    guard,
 )
 from orglab.providers.base import JSON
-
-__all__ = [
-    "Experiment",
-    "ExperimentLoading",
-    "UndeclaredDifference",
-    "experiment_of_files",
-    "guard",
-    "judges_of",
-    "kind_of",
-    "load_experiment",
-]
 
 
 def kind_of(path: Path) -> str:

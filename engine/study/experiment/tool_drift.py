@@ -11,9 +11,6 @@ from orglab.providers.base import JSON
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
 
-__all__ = ["changed_tools", "refuse_changed_tools"]
-
-
 _HASH: Final = 8
 """Hex digits of a spec's hash in a study's default folder."""
 _REMARKS: Final = frozenset({"description", "name"})

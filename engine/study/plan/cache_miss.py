@@ -14,8 +14,6 @@ from orglab.results.store.reader import Reader, study_file
 from orglab.results.store.response_cache import CachedCall, read_cached_calls
 from orglab.results.word_diff import changed_words
 
-__all__ = ["CacheComparison", "CallExplanation", "IdentityPart", "explain_cached", "explain_call"]
-
 LONGEST_CHANGE = 400
 """Characters of a change as text that are shown."""
 

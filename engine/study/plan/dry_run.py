@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.model_registry import ModelRegistry
-from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
+from orglab.engine.run.engine import run_team
+from orglab.engine.run.outcome import Outcome, Unit
+from orglab.engine.run.run_plan import RunPlan
 from orglab.engine.spec.model import OBLIGING
 from orglab.providers.base import JSON, Completion, Message, Request
 from orglab.providers.pricing.token_estimate import prompt_tokens, text_of_tokens
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.providers.simulated.provider import SimulatedProvider
 from orglab.results.store.journal.journal import MemoryJournal
-
-__all__ = ["DryRun", "Prompt", "Rendered", "dry_run", "rendered_prompts"]
 
 LONGEST = 20_000
 """Tokens of a dry-run reply at most."""

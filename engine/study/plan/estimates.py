@@ -13,8 +13,6 @@ from orglab.engine.study.plan.upper_bounds import ModelBound
 from orglab.providers.base import JSON, TokenUsage
 from orglab.results.usage.usage_history import Asked, PastRun, PastUse, UsageSpread, spread_of
 
-__all__ = ["ModelEstimate", "UsageEstimate", "estimate", "estimated_sum"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelEstimate:

@@ -29,15 +29,6 @@ from orglab.providers.registry import load_plugin
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import LimitRow, Reader
 
-__all__ = [
-    "Key",
-    "ModelOverview",
-    "is_catalogue",
-    "models_of_file",
-    "overviews_of",
-    "with_reachability",
-]
-
 LONGEST_WAIT = 20.0
 """Seconds that a provider may take to tell whether it is reachable."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.model import Model
 from orglab.engine.study.batch.batch import Arm, Batch, PlannedRun
 from orglab.engine.study.plan.estimates import ModelEstimate, UsageEstimate, estimate, estimated_sum
@@ -28,9 +28,6 @@ from orglab.results.records import RunStatus
 from orglab.results.store.reader import Reader, study_file
 from orglab.results.usage.spending import Spending, spending, unreal
 from orglab.results.usage.usage_history import past_runs, studies_under
-
-__all__ = ["ArmPlan", "ModelPlan", "Plan", "PlannedStudy", "StudyPlan", "plan_of", "unreal_dollars"]
-
 
 _SIMULATED = frozenset(("scripted", "simulated"))
 """Providers whose replies no language model writes."""

@@ -12,8 +12,6 @@ from orglab.providers.base import JSON, TokenUsage
 from orglab.providers.pricing.genai_prices import DatedPrice
 from orglab.providers.pricing.pricing import TokenPrice, cost
 
-__all__ = ["Priced", "known", "known_sum", "most_expensive", "priced"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Priced:

@@ -11,7 +11,8 @@ from orglab.engine.graph.bounds import calls_by_role
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.checks import EvaluationContext, make_evaluator
-from orglab.engine.run.engine import Unit, resolver
+from orglab.engine.run.outcome import Unit
+from orglab.engine.run.run_plan import resolver
 from orglab.engine.spec.compose.model_entry import model_of_entry
 from orglab.engine.spec.model import Model, Role, RoleLimits, Topology
 from orglab.engine.study.batch.preflight import asks_models, judge_models
@@ -22,16 +23,6 @@ from orglab.evaluators.evaluate import evaluate_run
 from orglab.providers.base import JSON, TokenUsage
 from orglab.providers.pricing.token_estimate import text_tokens
 from orglab.results.store.journal.history import run_record
-
-__all__ = [
-    "ModelBound",
-    "Question",
-    "UsageBound",
-    "UsageBounds",
-    "dry_run_questions",
-    "sum_of",
-    "upper_bounds",
-]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,8 +16,6 @@ from orglab.engine.spec.errors import Problem
 from orglab.engine.study.sweep.factors import Factor, Level
 from orglab.providers.base import JSON
 
-__all__ = ["MOST_POINTS", "Point", "design_problems", "draws_of", "points_of"]
-
 Point: TypeAlias = tuple[Level, ...]
 """A level of each factor, in the order of the factors."""
 

@@ -13,9 +13,6 @@ from orglab.engine.spec.errors import Problem, SpecPath
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
 
-__all__ = ["Factor", "Level", "Range", "factors_of", "level_problems", "number_text"]
-
-
 _LABEL = 40
 """Longer texts are cut in names, with a digest of the whole."""
 _UNFIT = re.compile(r"[^\w.+,;!@#%&()\[\]{}~-]+")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file
@@ -31,9 +31,6 @@ from orglab.engine.study.sweep.variants import (
     topology_bases,
 )
 from orglab.providers.base import JSON
-
-__all__ = ["Sweep", "load_sweep"]
-
 
 _OF_EXPERIMENT = ("units", "replicates", "seed", "pairing", "evaluators", "composites")
 """Fields that an experiment brings itself."""

@@ -11,8 +11,6 @@ from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.schema import definition
 from orglab.providers.base import JSON
 
-__all__ = ["path_problems", "places", "reach_problems"]
-
 Normal: TypeAlias = Mapping[str, JSON]
 
 _NAMED: Final = ("roles", "links", "models", "pools", "tools")

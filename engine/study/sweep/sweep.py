@@ -14,9 +14,6 @@ from orglab.engine.study.sweep.factors import Factor
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import canonical
 
-__all__ = ["Cell", "Sweep", "differing", "point_name"]
-
-
 _LONGEST = 150
 """Longer names are cut, with a digest of the whole: file systems take 255 bytes."""
 

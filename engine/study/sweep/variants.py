@@ -21,8 +21,6 @@ from orglab.engine.study.sweep.paths import places
 from orglab.engine.study.sweep.sweep import Cell, differing, point_name
 from orglab.providers.base import JSON
 
-__all__ = ["Bases", "VariantCompiler", "experiment_bases", "topology_bases"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Bases:

@@ -12,8 +12,6 @@ from orglab.providers.structured_output.strict_json import spaced
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
-__all__ = ["fitted", "hidden", "result_of"]
-
 _WORDS = 2_000  # characters of a refusal
 _SHORT = (400, 60)  # where a result is too large, its texts are cut to these
 

@@ -27,8 +27,6 @@ from orglab.providers.tool_source import OpenSource, Served, ServedTool
 if TYPE_CHECKING:
     from mcp import Client
 
-__all__ = ["McpSession", "ServerAddress", "ServerChanged", "ServerLost", "ask_server"]
-
 _MOST_SESSIONS: Final = 2  # the first, and once again
 _MOST_PAGES: Final = 100
 _MOST_ERROR_TEXT: Final = 500  # characters of a server's last words

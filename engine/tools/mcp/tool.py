@@ -23,8 +23,6 @@ from orglab.engine.tools.mcp.session import McpSession, ServerAddress, ask_serve
 from orglab.providers.base import JSON
 from orglab.providers.tool_source import OpenSource, Served, ServedTool, ToolSource
 
-__all__ = ["Mcp"]
-
 _PYTHON: Final = frozenset({"python", "python3"})
 _PROGRAMS: Final = frozenset({".cjs", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts"})
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

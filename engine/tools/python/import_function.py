@@ -23,8 +23,6 @@ from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, read_limited
 from orglab.providers.base import JSON
 
-__all__ = ["Imported", "imported"]
-
 _first_seen: dict[str, str] = {}
 """Digest of each installed module's file when this process first met it."""
 

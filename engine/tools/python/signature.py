@@ -11,8 +11,6 @@ from typing import Any, Final, Literal
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.schema_merge import closed_object
 
-__all__ = ["description_of", "parameters_of"]
-
 _PLAIN: Final[Mapping[object, str]] = {
     str: "string",
     int: "integer",

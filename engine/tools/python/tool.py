@@ -19,8 +19,6 @@ from orglab.engine.tools.python.signature import description_of, parameters_of
 from orglab.providers.base import JSON, ToolError
 from orglab.providers.tool_source import OpenSource, Served, ServedTool, ToolSource
 
-__all__ = ["PythonFunction"]
-
 _FUNCTION: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _WORDS: Final = 2_000  # characters of a failure
 

@@ -15,8 +15,6 @@ from orglab.engine.tools.records.store import RecordStore, load_store
 from orglab.providers.base import JSON, Tool, ToolError
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["RecordsTool"]
-
 _LENGTHS = (2_000, 1_000, 400, 60)  # of a text, where the whole is too large
 
 

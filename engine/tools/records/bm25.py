@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from orglab.evaluators.text.normalize import fold_case, words
 
-__all__ = ["STOP_WORDS", "Index", "SearchHit", "stem", "stems"]
-
 STOP_WORDS = frozenset(
     """
     a about after all also am an and any are as at be been before being between both but by

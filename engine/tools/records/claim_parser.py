@@ -12,8 +12,6 @@ import regex
 from orglab.engine.tools.records.bm25 import STOP_WORDS, stem
 from orglab.evaluators.text.normalize import fold_case, words
 
-__all__ = ["REPORTING", "UNITS", "Quantity", "Statement", "agree", "read_statement"]
-
 REPORTING = frozenset(
     """
     according buyer buyers customer customers describe describes described few find found many

@@ -21,9 +21,6 @@ from orglab.providers.registry import load_plugin, plugin_names
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["PIECE", "Matrix", "embedder_of", "kept_vectors", "pieces"]
-
-
 Matrix: TypeAlias = NDArray[np.float32]
 
 PIECE = 1_000

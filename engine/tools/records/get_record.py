@@ -14,8 +14,6 @@ from orglab.engine.tools.table.base import arguments_schema, optional_text
 from orglab.providers.base import JSON, ToolError
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["GetRecord"]
-
 _SHOWN = 20
 
 

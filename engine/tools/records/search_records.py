@@ -18,8 +18,6 @@ from orglab.engine.tools.table.base import arguments_schema, integer, text
 from orglab.providers.base import JSON, ProviderError, ToolError
 from orglab.providers.embedder import Embedder
 
-__all__ = ["LONGEST_QUERY", "SearchRecords"]
-
 LONGEST_QUERY = 1_000  # characters
 _MOST = 50
 _DIGITS = 6

@@ -13,8 +13,6 @@ from orglab.engine.tools.table.readers import decode, json_objects
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["Passage", "RecordStore", "load_store", "same", "texts_of"]
-
 
 class Passage(NamedTuple):
     """A piece of a record's text.

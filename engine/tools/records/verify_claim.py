@@ -22,8 +22,6 @@ from orglab.engine.tools.table.base import arguments_schema, text
 from orglab.evaluators.text.normalize import sentences
 from orglab.providers.base import JSON, ToolError
 
-__all__ = ["LONGEST_CLAIM", "VerifyClaim"]
-
 LONGEST_CLAIM = 500  # characters
 _LOOKED_AT = 100  # passages
 _TOGETHER = 3  # passages of one record that may bear a claim out together

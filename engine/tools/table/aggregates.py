@@ -14,23 +14,6 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from orglab.engine.tools.bounded_json import tidy
 
-__all__ = [
-    "Bins",
-    "Number",
-    "Statistic",
-    "bins",
-    "finite",
-    "grouped",
-    "mean",
-    "median",
-    "pearson",
-    "quantile",
-    "ranks",
-    "spearman",
-    "std",
-    "total",
-]
-
 Number: TypeAlias = int | float
 _Key = TypeVar("_Key", bound=Hashable)
 _T = TypeVar("_T")

@@ -18,8 +18,6 @@ from orglab.engine.tools.table.table import Table, TableFormat, load_table, load
 from orglab.providers.base import JSON, Tool, ToolError
 from orglab.providers.structured_output.schema_merge import closed_object
 
-__all__ = ["WHERE", "TableTool", "arguments_schema", "integer", "numeric", "optional_text", "text"]
-
 _BIG = 500_000  # cells; below, the work takes less time than a change of thread is worth
 
 _MOST_CHARACTERS = 1_000_000

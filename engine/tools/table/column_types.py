@@ -15,19 +15,6 @@ from orglab.engine.spec.messages import nearest
 from orglab.engine.tools.file_cache import TableError
 from orglab.providers.base import ToolError
 
-__all__ = [
-    "CellParser",
-    "CellType",
-    "Column",
-    "ParsedCell",
-    "Value",
-    "columns_are",
-    "find_column",
-    "make_column",
-    "read_text",
-    "read_value",
-]
-
 CellType: TypeAlias = Literal["boolean", "date", "integer", "number", "text", "timestamp"]
 """What a column holds. ``integer``: whole numbers, exact; ``number``: doubles; ``timestamp``:
 microseconds, in UTC where the cells name an offset."""

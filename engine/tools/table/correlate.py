@@ -20,8 +20,6 @@ from orglab.engine.tools.table.column_types import Column, Value
 from orglab.engine.tools.table.table import Table
 from orglab.providers.base import JSON, ToolError
 
-__all__ = ["METHODS", "Correlate", "correlation", "two_columns"]
-
 METHODS: Mapping[
     str, Callable[[Sequence[Number], Sequence[Number], tuple[str, str]], Statistic]
 ] = {

@@ -15,8 +15,6 @@ from orglab.providers.base import ToolError
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Answer", "Database", "quoted"]
-
 SECONDS = 5.0
 MEMORY = "256MB"
 

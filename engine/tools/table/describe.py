@@ -15,8 +15,6 @@ from orglab.engine.tools.table.table import Table
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = ["Describe", "GetSchema", "Head"]
-
 _COLUMN: JSON = {"type": "string", "description": "Name of a column. Default: all columns."}
 
 

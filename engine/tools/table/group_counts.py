@@ -21,8 +21,6 @@ from orglab.engine.tools.table.measure import GROUPED, measured
 from orglab.engine.tools.table.table import Table
 from orglab.providers.base import JSON, ToolError
 
-__all__ = ["GroupBy", "Histogram", "ValueCounts"]
-
 
 def _limit_schema(default: int) -> JSON:
     return {

@@ -14,8 +14,6 @@ from orglab.engine.tools.table.correlate import METHODS, correlation, two_column
 from orglab.engine.tools.table.table import Table
 from orglab.providers.base import JSON, ToolError
 
-__all__ = ["GROUPED", "MEASURES", "Measure", "measured"]
-
 _OF_NUMBERS: Mapping[str, Callable[[Sequence[Number]], Statistic]] = {
     "mean": mean,
     "median": median,

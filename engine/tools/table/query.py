@@ -13,8 +13,6 @@ from orglab.engine.tools.table.sql_guard import guarded
 from orglab.engine.tools.table.table import Table
 from orglab.providers.base import JSON, ToolError
 
-__all__ = ["MOST_ROWS", "Query"]
-
 MOST_ROWS = 10_000
 """Most rows that a spec may let a query return: rows lie outside the database's limit of memory."""
 

@@ -18,16 +18,6 @@ from orglab.engine.tools.file_cache import TableError
 from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import spaced
 
-__all__ = [
-    "Rows",
-    "csv_rows",
-    "decode",
-    "distinct_names",
-    "json_objects",
-    "jsonl_rows",
-    "parquet_rows",
-]
-
 LARGEST_CELL = 131_072  # the csv module's own limit, in characters; process-wide, so left alone
 MOST_COLUMNS = 2_000
 

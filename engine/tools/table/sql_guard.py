@@ -16,8 +16,6 @@ from orglab.engine.tools.table.database import Database, quoted
 from orglab.providers.base import ToolError
 from orglab.results.tables.condition_parser import SQLTree, arguments
 
-__all__ = ["guarded"]
-
 LONGEST = 4_000
 _MOST_TABLES = 8  # references to `data`, with every CTE counted as often as it is used
 _MOST_GROWING = 12  # arguments of functions that join texts: their product bounds the result

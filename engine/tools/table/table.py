@@ -29,8 +29,6 @@ from orglab.engine.tools.table.readers import (
 )
 from orglab.engine.tools.table.where_filter import condition
 
-__all__ = ["Table", "TableFormat", "load_table", "loaded"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableFormat:

@@ -22,8 +22,6 @@ from orglab.results.tables.condition_parser import (
     parse_condition,
 )
 
-__all__ = ["FUNCTIONS", "Function", "condition"]
-
 LONGEST = 1_000
 
 _NUMBERS: frozenset[CellType] = frozenset({"integer", "number"})

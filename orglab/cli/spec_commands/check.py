@@ -15,18 +15,12 @@ from orglab.engine.graph.check import check_file
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.errors import SpecError, SpecIssue
 from orglab.engine.study.batch.preflight import evaluator_problems
-from orglab.engine.study.experiment.load import (
-    Experiment,
-    UndeclaredDifference,
-    guard,
-    kind_of,
-    load_experiment,
-)
-from orglab.engine.study.sweep.load import Sweep, load_sweep
+from orglab.engine.study.experiment.experiment import Experiment, UndeclaredDifference, guard
+from orglab.engine.study.experiment.load import kind_of, load_experiment
+from orglab.engine.study.sweep.load import load_sweep
+from orglab.engine.study.sweep.sweep import Sweep
 from orglab.providers.base import JSON
 from orglab.providers.terminal_safety import visible
-
-__all__ = ["check"]
 
 
 def check(

@@ -17,16 +17,13 @@ from rich.text import Text
 
 from orglab.cli.options import Inputs, Models, Sets, Trust, overrides_of
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.study_folder import load_team, units_of
 from orglab.engine.study.experiment.comparison import Comparison, compare_teams
 from orglab.engine.study.experiment.diff import ABSENT, Difference
 from orglab.providers.base import JSON
 from orglab.providers.terminal_safety import one_line, visible
 from orglab.results.word_diff import changed_words, hunks, word_diff
-
-__all__ = ["GATE", "diff", "markdown_of"]
-
 
 _SIGNS = "\\|`*_[]!~$@"
 """What could mean something to Markdown within a line, beside HTML; ``&#;`` are our own."""

@@ -11,8 +11,6 @@ from orglab.cli.options import Sets, Trust, overrides_of
 from orglab.engine.graph.draw.draw import draw
 from orglab.engine.study.batch.study_folder import load_team
 
-__all__ = ["graph"]
-
 
 def graph(
     file: Annotated[Path, typer.Argument(help="The spec of a team.")],

@@ -25,8 +25,6 @@ from orglab.providers.structured_output.strict_json import dumps
 from orglab.providers.terminal_safety import visible
 from orglab.results.usage.usage_history import studies_under
 
-__all__ = ["models"]
-
 _LIMITS = {
     "requests_per_minute": "{:g} requests a minute",
     "tokens_per_minute": "{:,.0f} tokens a minute",

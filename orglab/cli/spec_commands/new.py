@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["new"]
-
 
 def new(
     name: Annotated[str, typer.Argument(help="The new team's name; NAME.yaml is written.")],

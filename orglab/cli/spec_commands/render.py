@@ -14,8 +14,6 @@ from orglab.engine.study.batch.study_folder import load_team, units_of
 from orglab.engine.study.plan.dry_run import rendered_prompts
 from orglab.providers.terminal_safety import visible
 
-__all__ = ["render"]
-
 
 def render(
     file: Annotated[Path, typer.Argument(help="The spec of a team.")],

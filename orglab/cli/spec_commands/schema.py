@@ -9,8 +9,6 @@ import typer
 
 from orglab.engine.spec.validate.schema import schema as spec_schema
 
-__all__ = ["schema"]
-
 
 def schema(
     kind: Annotated[str, typer.Argument(help="topology, experiment or sweep.")] = "topology",

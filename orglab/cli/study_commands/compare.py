@@ -10,8 +10,6 @@ from rich.console import Console
 
 from orglab.results.display.summary import summary
 
-__all__ = ["compare"]
-
 
 def compare(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of studies.")],

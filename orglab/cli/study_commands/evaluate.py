@@ -15,7 +15,7 @@ from rich.progress import Progress
 from orglab.cli.interrupt import BUDGET_REACHED, at_the_budget, stop_on_interrupt
 from orglab.cli.options import Cache, MaxCost, StudyFolder, Trust
 from orglab.cli.progress import paused
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.model import EvaluatorUse
 from orglab.engine.study.batch.budget import Budget, budget_of, unbounded_message
 from orglab.engine.study.batch.preflight import unbounded_uses
@@ -26,8 +26,6 @@ from orglab.results.display.summary import summary
 from orglab.results.store.reader import Reader
 from orglab.results.store.response_cache import response_cache_file
 from orglab.results.store.store import Store
-
-__all__ = ["evaluate"]
 
 
 def evaluate(

@@ -15,8 +15,6 @@ from orglab.results.records import CallEntry
 from orglab.results.store.reader import Reader
 from orglab.results.store.response_cache import response_cache_file
 
-__all__ = ["explain"]
-
 
 def explain(
     folder: StudyFolder,

@@ -11,8 +11,6 @@ from orglab.cli.options import StudyFolder
 from orglab.results.tables.export import Format
 from orglab.results.tables.export import export as export_tables
 
-__all__ = ["export"]
-
 
 def export(
     folder: StudyFolder,

@@ -34,8 +34,6 @@ from orglab.providers.terminal_safety import visible
 from orglab.results.number_format import amount, dollars, duration
 from orglab.results.usage.usage_history import UsageSpread
 
-__all__ = ["plan"]
-
 UNKNOWN = "unknown"
 MOST_ARMS = 40
 """Arms or variants that are reported one by one."""

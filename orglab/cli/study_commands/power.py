@@ -16,16 +16,9 @@ from rich.table import Table
 from orglab.cli.options import Models, Trust
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
-from orglab.engine.study.experiment.load import (
-    Experiment,
-    guard,
-    judges_of,
-    kind_of,
-    load_experiment,
-)
+from orglab.engine.study.experiment.experiment import Experiment, guard
+from orglab.engine.study.experiment.load import judges_of, kind_of, load_experiment
 from orglab.results.statistics.models.wilson import wilson
-
-__all__ = ["power_of"]
 
 SIMULATED = frozenset({"scripted", "simulated"})
 """Providers that stand for no language model."""

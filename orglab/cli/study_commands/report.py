@@ -9,8 +9,6 @@ import typer
 
 from orglab.providers.terminal_safety import visible
 
-__all__ = ["print_report", "report"]
-
 
 def report(
     folder: Annotated[

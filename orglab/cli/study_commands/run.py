@@ -34,15 +34,13 @@ from orglab.engine.study.batch.batch import Batch, BatchTally, Progress
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.preflight import judge_models
 from orglab.engine.study.plan.plan import unreal_dollars
-from orglab.engine.study.sweep.load import Sweep
+from orglab.engine.study.sweep.sweep import Sweep
 from orglab.evaluators.base import EvaluationError
 from orglab.providers.terminal_safety import visible
 from orglab.results.display.summary import summary
 from orglab.results.number_format import amount, dollars
 from orglab.results.store.reader import Reader
 from orglab.results.store.store import Store
-
-__all__ = ["run"]
 
 NOT_ALL_DONE = 1
 """Exit code: some runs failed or were stopped."""

@@ -11,8 +11,6 @@ from orglab.cli.options import StudyFolder
 from orglab.results.display.transcript import runs_table, transcript
 from orglab.results.store.reader import Reader
 
-__all__ = ["show"]
-
 
 def show(
     folder: StudyFolder,

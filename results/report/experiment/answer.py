@@ -18,8 +18,6 @@ from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.page import answer_opening
 from orglab.results.statistics.effects import Effect
 
-__all__ = ["answer", "clause", "decision_lines", "is_shown", "shown_interval"]
-
 _MOST_CLAUSES = 4
 
 

@@ -9,8 +9,6 @@ from orglab.results.report.experiment.data import Tables
 from orglab.results.store.reader import Reader
 from orglab.results.usage.spending import ANSWERED
 
-__all__ = ["JUDGING", "ArmCosts", "Costs", "UsageTotals", "read_costs"]
-
 JUDGING = "judge"
 """The purpose of the calls of judges."""
 

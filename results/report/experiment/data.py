@@ -15,8 +15,6 @@ from orglab.results.report.experiment.scores import Scored, ValueRow, read_score
 from orglab.results.statistics.plan import listed
 from orglab.results.store.reader import Reader, RunRow
 
-__all__ = ["NOT_RUN", "RUN_FIGURES", "Tables", "read_tables", "wanted_names"]
-
 Key: TypeAlias = tuple[str, str, int]
 """Arm, unit, replicate."""
 

@@ -32,15 +32,6 @@ from orglab.results.store.row_codec import event_of_row
 from orglab.results.usage.served_models import Drift, drifts
 from orglab.results.usage.spending import Spending, spending
 
-__all__ = [
-    "ExperimentFindings",
-    "HedgeCounts",
-    "LoopRow",
-    "read_findings",
-    "read_hedges",
-    "read_loops",
-]
-
 
 class LoopRow(NamedTuple):
     """Verdicts of one kind under one arm.

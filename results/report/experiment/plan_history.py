@@ -14,28 +14,6 @@ from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.store.run_id import run_id
 
-__all__ = [
-    "Change",
-    "FrozenFactor",
-    "FrozenPlan",
-    "PlanChange",
-    "SweepPlan",
-    "arm_of",
-    "comparisons",
-    "current_numbers",
-    "current_runs",
-    "frozen_plans",
-    "is_sweep",
-    "plan_changes",
-    "planned_keys",
-    "read_plans",
-    "runs_ended_before",
-    "sweep_plan",
-    "sweep_plans",
-    "undeclared_evaluators",
-]
-
-
 Key: TypeAlias = tuple[str, str, int]
 """Arm, unit, replicate."""
 

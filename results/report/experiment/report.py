@@ -31,8 +31,6 @@ from orglab.results.report.experiment.sections.treatment import treatment_lines,
 from orglab.results.report.page import Lead, Report, run_facts, status_banners
 from orglab.results.report.render.blocks import Section
 
-__all__ = ["report_of"]
-
 _SECTIONS: Sequence[Callable[[ExperimentFindings], Section | None]] = (
     effects_section,
     pairs_section,

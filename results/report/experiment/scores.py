@@ -13,8 +13,6 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.store.reader import Reader
 
-__all__ = ["DraftScore", "Scored", "ValueRow", "read_scored"]
-
 Key: TypeAlias = tuple[str, str]
 """An evaluator and its arguments."""
 

@@ -19,9 +19,6 @@ from orglab.results.store.journal.history import answering, outputs_of
 from orglab.results.store.reader import Reader, RunRow
 from orglab.results.word_diff import Piece, word_diff
 
-__all__ = ["RunColumn", "TranscriptStep", "file_names", "run_column", "transcript_pages"]
-
-
 _LIKE = 0.3
 """A draft that keeps less of the previous words is shown without marks first."""
 _FATES = {

@@ -11,19 +11,6 @@ from typing import Literal, TypeAlias
 
 from orglab.results.word_diff import Piece
 
-__all__ = [
-    "Block",
-    "Bullets",
-    "Changes",
-    "Drawing",
-    "FigureBlock",
-    "Fold",
-    "Paragraph",
-    "Section",
-    "TableBlock",
-    "TableColumn",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Paragraph:

@@ -19,22 +19,6 @@ from matplotlib.figure import Figure
 
 from orglab.providers.terminal_safety import visible
 
-__all__ = [
-    "COLOURS",
-    "FAINT",
-    "INK",
-    "MUTED",
-    "PAPER",
-    "WIDTH",
-    "canvas",
-    "panels_in_rows",
-    "plain",
-    "quiet",
-    "short",
-    "standalone",
-    "text",
-]
-
 T = TypeVar("T")
 
 INK, MUTED, FAINT, PAPER = "#0a0b0c", "#0a0b0d", "#0a0b0e", "#0a0b0f"

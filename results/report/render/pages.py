@@ -19,17 +19,6 @@ from orglab.results.report.render.blocks import Drawing, FigureBlock
 from orglab.results.usage.spending import interrupted_text, uncounted_text
 from orglab.results.word_diff import Piece
 
-__all__ = [
-    "escaped",
-    "html_page",
-    "markdown_page",
-    "page",
-    "paragraphs",
-    "sentences",
-    "style",
-    "text_environment",
-]
-
 
 def paragraphs(template: str, **values: JSON) -> list[str]:
     """Render a template and return its paragraphs; values are texts, never templates."""
@@ -59,7 +48,7 @@ def text_environment() -> Environment:
     """Return the environment of text templates."""
     environment = _templates(autoescape=False)  # HTML and Markdown escape where they show it
     environment.globals |= {
-        name: getattr(number_format, name) for name in number_format.__all__
+        name: value for name, value in vars(number_format).items() if not name.startswith("_")
     } | {
         "interrupted_text": interrupted_text,
         "uncounted_text": uncounted_text,

@@ -24,20 +24,6 @@ from orglab.results.report.render.canvas import (
 )
 from orglab.results.statistics.data.cells import Floats
 
-__all__ = [
-    "MOST_LINES",
-    "DosePanel",
-    "LevelLine",
-    "LevelPanel",
-    "ParetoMark",
-    "SlopePanel",
-    "dose_figure",
-    "levels_figure",
-    "pareto_figure",
-    "slopes",
-]
-
-
 _DODGE = 0.018
 """Distance of lines as a part of the width, so that no interval hides another."""
 _MOST_TICKS = 9

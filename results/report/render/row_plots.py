@@ -20,9 +20,6 @@ from orglab.results.report.render.canvas import (
     short,
 )
 
-__all__ = ["DotRow", "ForestGroup", "ForestRow", "dots", "forest", "grouped_bars", "stacked_bars"]
-
-
 _ROW = 0.26
 """Inches a row."""
 

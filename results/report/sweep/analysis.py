@@ -24,21 +24,6 @@ from orglab.results.statistics.models.main_effects import (
 )
 from orglab.results.statistics.tests.multiple_testing import adjusted
 
-__all__ = [
-    "Axis",
-    "FrontRow",
-    "Interaction",
-    "MainEffect",
-    "Trend",
-    "VariantRow",
-    "effects_of",
-    "front_of",
-    "interactions_of",
-    "is_grid",
-    "trends_of",
-    "variants_of",
-]
-
 _MOST_BOOTSTRAPPED = 500
 """More variants than these are not resampled."""
 

@@ -24,8 +24,6 @@ from orglab.results.report.sweep.sections import difference_text, level_name
 from orglab.results.statistics.data.cells import known_means
 from orglab.results.statistics.models.main_effects import Estimate, mean_estimate
 
-__all__ = ["dose_section", "interactions_section"]
-
 _MOST_LINES = 8
 _MOST_PANELS = 6
 _MOST_ROWS = 60

@@ -35,9 +35,6 @@ from orglab.results.statistics.models.main_effects import Design
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
 
-__all__ = ["OutcomeFindings", "SweepFindings", "SweepPlanChange", "read_sweep_findings"]
-
-
 _PROCESS = ("usage", "approvals")
 """Evaluators that say how a run went, not how good its answer is."""
 _MOST_INTERACTIONS = 200

@@ -25,8 +25,6 @@ from orglab.results.report.sweep.sections import (
 )
 from orglab.results.statistics.models.main_effects import Estimate, difference
 
-__all__ = ["sweep_report_of"]
-
 _SECTIONS: Sequence[Callable[[SweepFindings], Section | None]] = (
     variants_section,
     effects_section,

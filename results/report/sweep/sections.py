@@ -33,21 +33,6 @@ from orglab.results.report.sweep.analysis import FrontRow, MainEffect, VariantRo
 from orglab.results.report.sweep.findings import OutcomeFindings, SweepFindings
 from orglab.results.statistics.models.main_effects import Estimate, mean_estimate
 
-__all__ = [
-    "ALPHA",
-    "cost_text",
-    "difference_text",
-    "effects_section",
-    "execution_section",
-    "front_section",
-    "level_name",
-    "mean_text",
-    "methods_section",
-    "per_run",
-    "variants_section",
-]
-
-
 ALPHA = 0.05
 """Level of tests."""
 

@@ -12,18 +12,6 @@ import numpy.typing as npt
 from orglab.results.statistics.data.cells import Cells, Floats, optional
 from orglab.results.statistics.data.dataset import Dataset
 
-__all__ = [
-    "Agreement",
-    "JudgeAgreement",
-    "JudgeRow",
-    "Metric",
-    "agreement",
-    "alpha",
-    "judging",
-    "metric_of",
-]
-
-
 Metric: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 Counts: TypeAlias = npt.NDArray[np.intp]
 

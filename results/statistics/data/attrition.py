@@ -12,15 +12,6 @@ from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.effects import COMPUTE
 from orglab.results.statistics.plan import Contrast
 
-__all__ = [
-    "Attrition",
-    "ComputeContrast",
-    "ComputeRow",
-    "attrition",
-    "compute",
-    "compute_contrasts",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Attrition:

@@ -11,22 +11,6 @@ import numpy.typing as npt
 
 from orglab.results.statistics.errors import PlanError
 
-__all__ = [
-    "Axes",
-    "Cells",
-    "Flags",
-    "Floats",
-    "Values",
-    "as_floats",
-    "composite",
-    "known_means",
-    "largest",
-    "optional",
-    "standard_deviation",
-    "unit_means",
-]
-
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Values: TypeAlias = Sequence[float] | Floats

@@ -15,17 +15,6 @@ from orglab.providers.base import JSON
 from orglab.results.statistics.data.cells import Axes, Cells, Flags, composite
 from orglab.results.statistics.errors import DatasetError, PlanError
 
-__all__ = [
-    "RUN_COLUMNS",
-    "SCORE_COLUMNS",
-    "Dataset",
-    "codes",
-    "dataset_of",
-    "read_runs",
-    "read_scores",
-]
-
-
 SCORE_COLUMNS = ("arm", "unit", "replicate", "outcome", "judge", "value", "scale", "reason")
 """Columns of the scores; ``replicate judge scale reason`` may be left out."""
 

@@ -10,8 +10,6 @@ import numpy as np
 from orglab.results.statistics.data.cells import Cells, Flags, Floats, unit_means
 from orglab.results.statistics.data.dataset import Dataset
 
-__all__ = ["Missing", "PairedUnits", "missing", "pair"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairedUnits:

@@ -14,8 +14,6 @@ from orglab.results.statistics.plan import DraftsPlan
 from orglab.results.statistics.tests.paired import PairedTest, Wins, differences, paired_t, wins
 from orglab.results.statistics.tests.wilcoxon import SignedRanks, wilcoxon
 
-__all__ = ["DRAFT_COLUMNS", "DraftRow", "DraftSummary", "draft_rows"]
-
 DRAFT_COLUMNS = ("arm", "unit", "replicate", "role", "visit", "measure", "value")
 """Columns of the table of drafts: one row a measure of one draft; ``replicate`` may be left out."""
 

@@ -19,8 +19,6 @@ from orglab.results.statistics.data.cells import (
 from orglab.results.statistics.data.pairing import pair
 from orglab.results.statistics.tests.paired import PairedTest, paired_t
 
-__all__ = ["LeaveOneOut", "LeftOut", "without_each_judge", "without_each_unit"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:

@@ -14,8 +14,6 @@ from statsmodels.regression.mixed_linear_model import MixedLM, MixedLMParams
 
 from orglab.results.statistics.data.cells import Floats
 
-__all__ = ["AlikeMixedLM"]
-
 Packed: TypeAlias = Any
 Fitted: TypeAlias = Any
 

@@ -25,20 +25,6 @@ from orglab.results.statistics.data.cells import (
 )
 from orglab.results.statistics.tests.paired import paired_t
 
-__all__ = [
-    "Design",
-    "Estimate",
-    "contrast",
-    "difference",
-    "fitted",
-    "front",
-    "front_shares",
-    "interaction",
-    "level_mean",
-    "mean_estimate",
-]
-
-
 Codes: TypeAlias = npt.NDArray[np.intp]
 
 

@@ -20,8 +20,6 @@ from orglab.results.statistics.data.cells import Floats
 from orglab.results.statistics.models.likelihood import AlikeMixedLM
 from orglab.results.statistics.models.regression import Coefficient, coefficient
 
-__all__ = ["MOST_COLUMNS", "MOST_UNITS", "MixedModel", "mixed_model"]
-
 #: A variance below this part of the residual one lies on the boundary, 0.
 _BOUNDARY = 1e-5
 #: Powell first: lbfgs raises on singular matrices in half the fits (STATISTICS.md).

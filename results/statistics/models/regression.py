@@ -15,18 +15,6 @@ from orglab.results.statistics.data.cells import Cells, Floats, largest, unit_me
 from orglab.results.statistics.data.dataset import Dataset
 from orglab.results.statistics.plan import DosePlan
 
-__all__ = [
-    "Coefficient",
-    "Dose",
-    "Fit",
-    "RankCorrelation",
-    "coefficient",
-    "dose_response",
-    "least_squares",
-    "spearman",
-]
-
-
 Fitted: TypeAlias = Any
 
 #: Residuals below this part of the largest outcome are rounding: the fit is exact, p an artefact.

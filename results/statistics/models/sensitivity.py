@@ -14,15 +14,6 @@ from orglab.results.statistics.models.mixed import MOST_COLUMNS, Codes, MixedMod
 from orglab.results.statistics.models.regression import Coefficient, least_squares
 from orglab.results.statistics.plan import AnalysisPlan, Contrast
 
-__all__ = [
-    "Adjusted",
-    "AdjustedEffect",
-    "MixedEffect",
-    "adjusted_difference",
-    "adjusted_effects",
-    "mixed_effect",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AdjustedEffect:

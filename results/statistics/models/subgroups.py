@@ -19,8 +19,6 @@ from orglab.results.statistics.plan import AnalysisPlan, Contrast, SubsetPlan
 from orglab.results.statistics.row_filter import condition
 from orglab.results.statistics.tests.paired import differences
 
-__all__ = ["Split", "SubgroupLevel", "Subset", "split", "subset"]
-
 Named: TypeAlias = tuple[float, str]
 """A value as text, after the number that orders it."""
 #: A numeric column with more different values than this is cut at its median.

@@ -6,8 +6,6 @@ from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
-__all__ = ["Interval", "wilson"]
-
 
 class Interval(NamedTuple):
     """A confidence interval."""

@@ -12,8 +12,6 @@ from statsmodels.stats.contingency_tables import mcnemar as _mcnemar
 
 from orglab.results.statistics.models.wilson import Interval, wilson
 
-__all__ = ["PairedRates", "paired_rates", "risk_difference"]
-
 #: With fewer discordant pairs the test is the exact binomial one.
 EXACT_BELOW = 25
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from orglab.results.statistics.data.cells import Floats
 
-__all__ = ["Correction", "adjusted"]
-
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
 
 

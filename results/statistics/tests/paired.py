@@ -17,22 +17,6 @@ from orglab.results.statistics.data.cells import (
 )
 from orglab.results.statistics.models.wilson import Interval
 
-__all__ = [
-    "Equivalence",
-    "PairedTest",
-    "Wins",
-    "d_av",
-    "d_z_interval",
-    "differences",
-    "equivalence",
-    "equivalence_of",
-    "hedges_correction",
-    "paired_t",
-    "significant_digits",
-    "wins",
-]
-
-
 #: Differences are compared and ranked after rounding to this many significant digits.
 DIGITS = 12
 

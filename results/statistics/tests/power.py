@@ -10,8 +10,6 @@ from statsmodels.stats.power import TTestPower
 
 from orglab.results.statistics.models.wilson import wilson
 
-__all__ = ["SimulatedPower", "pairs_needed", "power", "simulated_power"]
-
 
 def power(d_z: float, pairs: int, alpha: float = 0.05) -> float:
     """Return the power of the two-sided paired t-test (Cohen 1988), 0 to 1.

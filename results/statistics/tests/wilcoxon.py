@@ -12,8 +12,6 @@ from scipy import stats
 from orglab.results.statistics.data.cells import Floats, Values, as_floats
 from orglab.results.statistics.tests.paired import significant_digits
 
-__all__ = ["SignedRanks", "Zeros", "wilcoxon"]
-
 Zeros: TypeAlias = Literal["wilcox", "pratt", "zsplit"]
 """``wilcox``: dropped before ranking; ``pratt``: ranked, then dropped (Pratt 1959); ``zsplit``:
 ranked, half of each rank to either side."""

@@ -17,17 +17,6 @@ from orglab.results.records import (
 )
 from orglab.results.store.journal.journal import position_key
 
-__all__ = [
-    "answering",
-    "closing_uses",
-    "outputs_of",
-    "run_record",
-    "together",
-    "use_of",
-    "verdicts_of",
-]
-
-
 _VERDICT_FIELDS = frozenset(field.name for field in fields(Verdict))
 
 

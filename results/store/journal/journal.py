@@ -15,16 +15,6 @@ from typing import Protocol, Self
 from orglab.providers.base import JSON
 from orglab.results.records import Event, JournalEntry
 
-__all__ = [
-    "Attempt",
-    "CallGuard",
-    "CallStarts",
-    "Journal",
-    "JournalError",
-    "MemoryJournal",
-    "position_key",
-]
-
 _WORDS = {"prompt": (0, 0, ""), "turn": (2, 0, ""), "review": (2, 1, "")}
 
 

@@ -13,8 +13,6 @@ from orglab.results.store.journal.history import use_of
 from orglab.results.store.journal.journal import Attempt, CallGuard, JournalError
 from orglab.results.store.row_codec import BlobKeeper, entry_row, event_row
 
-__all__ = ["RunJournal", "RunTotals", "StoredRun"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredRun:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.dag import one_cycle_each, shape_of
-from orglab.engine.graph.draw.draw import DrawingFormat, draw, read_graph_json
+from orglab.engine.graph.draw.draw import DrawingFormat, draw
+from orglab.engine.graph.node_link import read_graph_json
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.model import (
     AuthorityLink,

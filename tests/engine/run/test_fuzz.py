@@ -14,7 +14,9 @@ import pytest
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.model_registry import ModelRegistry
-from orglab.engine.run.engine import Outcome, RunPlan, Unit, run_team
+from orglab.engine.run.engine import run_team
+from orglab.engine.run.outcome import Outcome, Unit
+from orglab.engine.run.run_plan import RunPlan
 from orglab.engine.spec.model import AuthorityLink, ForwardLink, Topology
 from orglab.providers.base import Request
 from orglab.providers.scripted.provider import ScriptedProvider

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.model import Model, Pool, Topology
 from orglab.results.display.transcript import transcript_text
 from orglab.results.store.journal.history import run_record

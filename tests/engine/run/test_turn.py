@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.model import ToolUse
 from orglab.providers.base import Completion, ContextOverflow, Request, TokenUsage, ToolCall
 from orglab.results.records import CallEntry, ToolEntry

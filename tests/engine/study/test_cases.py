@@ -14,12 +14,12 @@ from case_files import case_folder
 
 import orglab
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.study_folder import study_folder
 from orglab.engine.study.batch.units import UnitError, read_units
 from orglab.providers.base import Request
+from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
-from orglab.results.store.store import StoreError
 
 
 def forget_after(folder: Path, role: str) -> None:

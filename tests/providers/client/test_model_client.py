@@ -18,7 +18,8 @@ from orglab.providers.base import (
     TokenUsage,
     Unavailable,
 )
-from orglab.providers.client.model_client import LimitChange, ModelClient, ModelClients
+from orglab.providers.client.model_client import ModelClient, ModelClients
+from orglab.providers.client.request_queue import LimitChange
 
 Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 Make: TypeAlias = Callable[..., Request]

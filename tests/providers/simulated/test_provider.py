@@ -22,7 +22,8 @@ from orglab.providers.base import (
 from orglab.providers.registry import load_plugin
 from orglab.providers.simulated.provider import SimulatedProvider
 from orglab.providers.simulated.tool_observations import ObservedFigure, observe_tools
-from orglab.providers.structured_output.parse import read_arguments, read_reply
+from orglab.providers.structured_output.parse import read_reply
+from orglab.providers.structured_output.tool_arguments import read_arguments
 
 ASKED = Message(
     role="user", content="Opening question: do critics and audiences like the same films?"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from case_files import case_folder
 
-from orglab.providers.structured_output.parse import Reading, read_arguments, read_reply
+from orglab.providers.structured_output.parse import Reading, read_reply
+from orglab.providers.structured_output.tool_arguments import read_arguments
 
 ACTION = {
     "type": "object",

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orglab.providers.base import StopReason
-from orglab.providers.structured_output.parse import read_arguments, read_reply
+from orglab.providers.structured_output.parse import read_reply
 from orglab.providers.structured_output.relaxed_json import relaxed_value
 from orglab.providers.structured_output.strict_json import same
+from orglab.providers.structured_output.tool_arguments import read_arguments
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 NUMBERS = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)

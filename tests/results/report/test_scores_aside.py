@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from orglab.engine.graph.check import check_file
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.executor import run_batch
 from orglab.results.report.experiment.scores import read_scored

@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from orglab.results.records import CallEntry, DecisionEntry, Event, JournalEntry, Score, ToolEntry
+from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import Attempt, JournalError
 from orglab.results.store.journal.run_journal import RunJournal
+from orglab.results.store.lock import StudyLocked
 from orglab.results.store.reader import Reader
-from orglab.results.store.store import Store, StoreError, StudyLocked
+from orglab.results.store.store import Store
 
 
 @pytest.fixture

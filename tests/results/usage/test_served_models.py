@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import orglab
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.providers.base import Completion, Request, TokenUsage
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.display.summary import summary

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from orglab.engine.run.calls.toolbox import rendered_settings
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.model import Topology
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file, content_hash
 from orglab.engine.study.batch.batch import Arm
 from orglab.engine.study.batch.preflight import texts_in
 from orglab.engine.study.cluster.errors import ClusterError
 from orglab.providers.base import JSON
-
-__all__ = ["CHUNK", "Bundle", "BundledArm", "teams_of", "unit_form"]
-
 
 CHUNK: Final = 3 * 2**20
 """Bytes of a file that travel together."""

@@ -12,9 +12,6 @@ from orglab.providers.structured_output.strict_json import dumps, loads_stored
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["OPERATION", "DaskChannel", "listed"]
-
-
 OPERATION: Final = "orglab"
 """The name under which a worker hears the client of a study."""
 _AGAIN_SECONDS: Final = 0.2

@@ -29,9 +29,6 @@ from orglab.results.store.store import Store
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["ClusterAddress", "ClusterRun", "address_of", "connected"]
-
-
 _LOCAL: Final = re.compile(r"local:([1-9]\d{0,3})")
 _SCHEDULER: Final = re.compile(r"(tcp|tls|ucx|ws|wss|inproc)://\S+")
 _CONNECT_SECONDS: Final = 15

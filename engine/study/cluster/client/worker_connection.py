@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 
 from orglab.engine.study.batch.batch import PlannedRun
 from orglab.engine.study.batch.response_sharing import StudySharing
-from orglab.engine.study.batch.run_gate import Interrupted, RunGate
+from orglab.engine.study.batch.run_gate import RunGate
 from orglab.engine.study.batch.runner import Ending
 from orglab.engine.study.cluster.client.bundle import Bundle, BundledArm
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
 from orglab.engine.study.cluster.worker.remote_journal import entry_form, entry_of, value_of
-from orglab.providers.base import JSON
+from orglab.providers.base import JSON, Interrupted
 from orglab.providers.client.adaptive_limit import CallOutcome
 from orglab.providers.client.model_client import AccountQueue, ModelClients
 from orglab.providers.client.rate_limit import RateLimits, Reservation
@@ -25,15 +25,6 @@ from orglab.results.records import CallEntry, Event
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import Attempt, JournalError
 from orglab.results.store.journal.run_journal import RunJournal
-
-__all__ = [
-    "Channel",
-    "DispatchedRun",
-    "LimitBroker",
-    "StudyServices",
-    "WorkerConnection",
-    "WorkerHolding",
-]
 
 
 class LimitBroker:

@@ -11,7 +11,6 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from orglab.engine.run.calls.call_key import digest
-from orglab.engine.study.batch.run_gate import Interrupted
 from orglab.engine.study.cluster.client.channel import DaskChannel, listed
 from orglab.engine.study.cluster.client.worker_connection import (
     DispatchedRun,
@@ -19,6 +18,7 @@ from orglab.engine.study.cluster.client.worker_connection import (
     WorkerConnection,
 )
 from orglab.engine.study.cluster.errors import ClusterError, RunLost
+from orglab.providers.base import Interrupted
 from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.store.store import versions
 
@@ -31,9 +31,6 @@ from collections.abc import Iterable
 from orglab.engine.study.batch.batch import Arm
 from orglab.engine.study.cluster.client.bundle import teams_of
 from orglab.providers.base import JSON
-
-__all__ = ["StudyContext", "WorkerPool", "differences", "plugins_used"]
-
 
 _PRICES = "genai-prices"
 """What calls cost, where a spec does not say so, comes from here."""

@@ -14,13 +14,11 @@ from tempfile import mkdtemp
 
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.build import build
 from orglab.engine.study.cluster.errors import ClusterError
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.providers.base import JSON
-
-__all__ = ["BundleLoader"]
 
 
 class BundleLoader:

@@ -19,8 +19,6 @@ from orglab.providers.base import JSON
 from orglab.providers.structured_output.strict_json import dumps, loads_stored
 from orglab.results.store.store import versions
 
-__all__ = ["execute_shard", "greet"]
-
 
 class _Client:
     """One client's study on this worker."""

@@ -14,9 +14,6 @@ from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.records import CallEntry, DecisionEntry, Event, JournalEntry, ToolEntry
 from orglab.results.store.journal.journal import Attempt, CallGuard
 
-__all__ = ["RemoteJournal", "RemoteSharing", "entry_form", "entry_of", "form_of", "value_of"]
-
-
 _KINDS: Mapping[str, type[JournalEntry]] = {
     kind.__name__: kind for kind in (CallEntry, ToolEntry, DecisionEntry)
 }

@@ -21,8 +21,6 @@ from orglab.providers.client.model_client import (
 )
 from orglab.providers.client.rate_limit import Reservation, estimated_tokens
 
-__all__ = ["RemoteModelClients"]
-
 
 class RemoteModelClients(ModelClients):
     """Model clients whose limits the study's client holds.

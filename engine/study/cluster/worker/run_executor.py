@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orglab.engine.run.calls.model_registry import ModelRegistries
-from orglab.engine.run.engine import RunPlan, run_team
-from orglab.engine.study.batch.run_gate import Interrupted, RunGate
+from orglab.engine.run.engine import run_team
+from orglab.engine.run.run_plan import RunPlan
+from orglab.engine.study.batch.run_gate import RunGate
 from orglab.engine.study.batch.runner import Ending
 from orglab.engine.study.cluster.errors import SessionGone
 from orglab.engine.study.cluster.worker.bundle_loader import BundleLoader
@@ -22,9 +23,7 @@ from orglab.engine.study.cluster.worker.remote_limits import RemoteModelClients
 from orglab.engine.study.cluster.worker.session import Session
 from orglab.engine.tools.file_cache import vectors_file
 from orglab.engine.tools.source_pool import SourcePool
-from orglab.providers.base import JSON
-
-__all__ = ["RunExecutor"]
+from orglab.providers.base import JSON, Interrupted
 
 
 class RunExecutor:

@@ -19,9 +19,6 @@ from orglab.providers.structured_output.strict_json import dumps
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.journal.journal import JournalError
 
-__all__ = ["Session"]
-
-
 _MOST_BYTES: Final = 8 * 2**20
 """Characters of messages that travel together."""
 _ERRORS: Final[dict[str, type[BaseException]]] = {

@@ -27,8 +27,6 @@ from orglab.results.report.render.blocks import (
 from orglab.results.report.render.pages import sentences
 from orglab.results.report.render.row_plots import stacked_bars
 
-__all__ = ["costs_section"]
-
 
 def costs_section(findings: ExperimentFindings) -> Section:
     """Show tables and a figure of costs."""

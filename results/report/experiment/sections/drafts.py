@@ -20,8 +20,6 @@ from orglab.results.report.render.blocks import (
 from orglab.results.report.render.panel_plots import SlopePanel, slopes
 from orglab.results.statistics.models.draft_comparison import DraftRow
 
-__all__ = ["drafts_section"]
-
 
 def drafts_section(findings: ExperimentFindings) -> Section | None:
     """Show every declared comparison of drafts."""

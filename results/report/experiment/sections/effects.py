@@ -37,22 +37,6 @@ from orglab.results.report.render.row_plots import ForestGroup, ForestRow, fores
 from orglab.results.statistics.data.pairing import Missing, pair
 from orglab.results.statistics.effects import ArmSummary, Effect
 
-__all__ = [
-    "FAMILIES",
-    "bracketed",
-    "contrast_name",
-    "difference_text",
-    "effect_details",
-    "effect_forest",
-    "effect_table",
-    "effect_title",
-    "effects_section",
-    "pairs_section",
-    "several_contrasts",
-    "test_text",
-]
-
-
 Cell: TypeAlias = Callable[[Effect], str]
 
 _LINE = 24

@@ -23,15 +23,6 @@ from orglab.results.report.render.blocks import (
 from orglab.results.report.render.pages import paragraphs, sentences
 from orglab.results.usage.served_models import Drift
 
-__all__ = [
-    "attrition_section",
-    "changed_after_data",
-    "deviations_section",
-    "loops_section",
-    "methods_section",
-]
-
-
 _MOST_REASONS = 3
 _STATUSES = {
     "completed": "completed",

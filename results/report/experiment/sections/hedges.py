@@ -17,8 +17,6 @@ from orglab.results.report.render.blocks import (
 )
 from orglab.results.report.render.row_plots import grouped_bars
 
-__all__ = ["hedges_section"]
-
 Arms = Mapping[str, HedgeCounts]
 
 

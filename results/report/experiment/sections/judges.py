@@ -25,8 +25,6 @@ from orglab.results.report.render.blocks import (
 from orglab.results.report.render.row_plots import DotRow, ForestGroup, ForestRow, dots, forest
 from orglab.results.statistics.agreement.krippendorff import JudgeAgreement
 
-__all__ = ["judges_section"]
-
 
 def judges_section(findings: ExperimentFindings) -> Section | None:
     """Show agreement and severity, by outcome; None without judges."""

@@ -45,16 +45,6 @@ from orglab.results.statistics.models.regression import Coefficient, Dose, Fit
 from orglab.results.statistics.models.sensitivity import AdjustedEffect, MixedEffect
 from orglab.results.statistics.models.subgroups import Split
 
-__all__ = [
-    "coefficient_text",
-    "dose_section",
-    "leave_one_out_section",
-    "moderators_section",
-    "sensitivity_section",
-    "subsets_section",
-]
-
-
 _FEW = 6
 _MOST_DRAWN = 24
 

@@ -20,9 +20,6 @@ from orglab.results.report.render.blocks import (
 )
 from orglab.results.word_diff import word_diff
 
-__all__ = ["treatment_lines", "treatment_section", "treatment_table"]
-
-
 _SHORT = 48
 """Longer values are not shown on the first screen."""
 

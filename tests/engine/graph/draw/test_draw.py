@@ -12,9 +12,10 @@ import pytest
 
 from orglab.engine.graph.compile import compile_topology
 from orglab.engine.graph.draw.diagram import diagram_of
-from orglab.engine.graph.draw.draw import DrawingFormat, draw, read_graph_json
+from orglab.engine.graph.draw.draw import DrawingFormat, draw
 from orglab.engine.graph.draw.edge_routing import routes_of
 from orglab.engine.graph.draw.layered_layout import Box, layout_of
+from orglab.engine.graph.node_link import read_graph_json
 from orglab.engine.graph.team import Team
 from orglab.engine.spec.model import ForwardLink, Topology
 

@@ -11,9 +11,10 @@ import pytest
 
 from orglab.engine.graph.check import check_file
 from orglab.engine.graph.draw.diagram import diagram_of
-from orglab.engine.graph.draw.draw import draw, read_graph_json
+from orglab.engine.graph.draw.draw import draw
 from orglab.engine.graph.draw.edge_routing import arcs_of, beside
 from orglab.engine.graph.draw.layered_layout import layout_of
+from orglab.engine.graph.node_link import read_graph_json
 from orglab.engine.graph.team import Team
 
 GALLERY = Path(__file__).parents[4] / "specs/topologies"

@@ -15,13 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2.exceptions import SecurityError, TemplateRuntimeError, UndefinedError
 
-from orglab.engine.graph.templates.templates import (
-    TemplateCostError,
-    compiled,
-    environment,
-    is_template,
-    references,
-)
+from orglab.engine.graph.templates.cost_guard import TemplateCostError
+from orglab.engine.graph.templates.templates import compiled, environment, is_template, references
 
 
 def rendered(text: str, **names: Any) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import orglab
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.providers.base import JSON, Request, ToolCall
 from orglab.providers.scripted.provider import ScriptedProvider
 

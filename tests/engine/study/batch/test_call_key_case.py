@@ -12,7 +12,7 @@ import yaml
 from case_files import case_folder
 
 import orglab
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.providers.base import Completion, Provider, Request, TokenUsage, ToolCall
 
 TABLE = case_folder("84-cache-key-parts") / "pairs.csv"

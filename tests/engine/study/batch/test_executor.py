@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.cluster.errors import ClusterError

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.batch import Arm, Batch, BatchTally
 from orglab.engine.study.batch.executor import run_batch
 from orglab.providers.base import (

@@ -14,10 +14,10 @@ import pytest
 from studies import run_experiment, write_experiment
 
 import orglab
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.batch import BatchTally
 from orglab.engine.study.evaluate.rescore import Rescoring, evaluators_of, roles_of
-from orglab.engine.study.experiment.load import Experiment
+from orglab.engine.study.experiment.experiment import Experiment
 from orglab.engine.study.plan.cache_miss import explain_cached
 from orglab.providers.base import Completion, Provider, Request, TokenUsage, Unavailable
 from orglab.results.report.experiment.findings import read_findings

@@ -19,7 +19,8 @@ from studies import query, run_experiment, write_experiment
 
 from orglab.engine.study.batch.batch import Batch, BatchTally, PlannedRun
 from orglab.engine.study.batch.response_sharing import StudySharing
-from orglab.engine.study.experiment.load import Experiment, load_experiment
+from orglab.engine.study.experiment.experiment import Experiment
+from orglab.engine.study.experiment.load import load_experiment
 from orglab.providers.base import Completion, Request, TokenUsage, Unavailable
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.records import CallEntry

@@ -12,7 +12,7 @@ from studies import units
 
 import orglab
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.batch.runner import room
 from orglab.engine.study.batch.study_folder import fresh_folder, open_study

@@ -15,7 +15,8 @@ import pytest
 from orglab.engine.study.batch.batch import Batch
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_experiment
-from orglab.engine.study.experiment.load import Experiment, load_experiment
+from orglab.engine.study.experiment.experiment import Experiment
+from orglab.engine.study.experiment.load import load_experiment
 from orglab.providers.base import Request
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.store.reader import Reader

@@ -13,7 +13,7 @@ import pytest
 from studies import query, run_experiment, write_experiment
 
 from orglab.engine.study.batch.batch import BatchTally
-from orglab.engine.study.experiment.load import Experiment
+from orglab.engine.study.experiment.experiment import Experiment
 from orglab.providers.base import Completion, Request, TokenUsage, Unavailable
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.store.reader import Reader

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from studies import run_experiment, write_experiment
 
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.budget import budget_of
 from orglab.engine.study.evaluate.rescore import Rescoring, evaluators_of, roles_of

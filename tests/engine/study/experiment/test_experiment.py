@@ -18,16 +18,11 @@ from studies import check_experiment
 from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.study_folder import open_experiment
 from orglab.engine.study.batch.units import UnitError
-from orglab.engine.study.experiment.experiment import Experiment
-from orglab.engine.study.experiment.load import (
-    UndeclaredDifference,
-    experiment_of_files,
-    guard,
-    judges_of,
-    load_experiment,
-)
+from orglab.engine.study.experiment.experiment import Experiment, UndeclaredDifference, guard
+from orglab.engine.study.experiment.load import experiment_of_files, judges_of, load_experiment
+from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
-from orglab.results.store.store import Store, StoreError
+from orglab.results.store.store import Store
 
 STUDY = Path(__file__).parents[4] / "specs/loop-back-authority"
 FREE = """\

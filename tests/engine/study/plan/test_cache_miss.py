@@ -10,10 +10,10 @@ import pytest
 
 import orglab
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.study.plan.cache_miss import CallExplanation, explain_call
+from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
-from orglab.results.store.store import StoreError
 
 
 def run(team: Team, folder: Path, asked: Any, **options: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 import orglab
 from orglab.engine.graph.bounds import calls_by_role
 from orglab.engine.graph.team import Team
-from orglab.engine.run.engine import Unit
+from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.model import Limits, Model, Price
 from orglab.engine.study.batch.batch import Arm, Batch
 from orglab.engine.study.plan.plan import Plan, PlannedStudy, plan_of

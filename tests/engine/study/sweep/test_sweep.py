@@ -14,7 +14,8 @@ from orglab.engine.spec.errors import SpecError
 from orglab.engine.study.batch.batch import BatchTally
 from orglab.engine.study.batch.executor import run_batch
 from orglab.engine.study.batch.study_folder import open_sweep, study_folder
-from orglab.engine.study.sweep.load import Sweep, load_sweep
+from orglab.engine.study.sweep.load import load_sweep
+from orglab.engine.study.sweep.sweep import Sweep
 from orglab.results.report.experiment.plan_history import sweep_plan, sweep_plans
 from orglab.results.store.group_commit import StoreError
 from orglab.results.store.reader import Reader
