@@ -29,8 +29,8 @@ def calls_of_turn(role: Role) -> int:
 def bounds_of(shape: Shape) -> Bounds:
     """Return the most turns (reviews by a model included) and model calls that one run can take.
 
-    With ``n(r)`` copies of role r, and ``w(r)`` = 1 + the number of links that have a model
-    review every output of r::
+    With ``n(r)`` copies of role r, and ``w(r)`` = 1 + the reviews by a model of every output of r
+    (every replica of a superior that judges is asked)::
 
         once(r)  = n(r) · w(r)                   every copy takes a turn, each output is reviewed
         below(r) = Σ once(d), d downstream of r
@@ -107,9 +107,15 @@ class _Sum:
         for link in self.shape.authority:
             if asks_model(link) and not self._is_counted(link):
                 for name in link.targets:
-                    self.turn[name] += self.weight(roles[link.source])
+                    self.turn[name] += self._review(link)
         first = sum(self._once(name) for name in self.shape.reached)
         return first + self._closings() + self._obliged() + self._counted()
+
+    def _review(self, link: AuthorityLink) -> int:
+        """Return the weight of one review: every replica judges, the first speaks for a check or coin."""
+        superior = self.shape.topology.roles[link.source]
+        asked = superior.replicas if link.trigger.kind == "judgement" else 1
+        return asked * self.weight(superior)
 
     def _is_counted(self, link: AuthorityLink) -> bool:
         """Return whether the link's reviews have a bound of their own."""
@@ -149,8 +155,7 @@ class _Sum:
         total = 0
         for link in self.shape.authority:
             if asks_model(link) and self._is_counted(link):
-                weight = self.weight(self.shape.topology.roles[link.source])
-                total += weight * self._reviews(link)
+                total += self._review(link) * self._reviews(link)
         return total
 
     def _reviews(self, link: AuthorityLink) -> int:

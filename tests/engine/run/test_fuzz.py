@@ -137,7 +137,9 @@ def random_parts(
         if rng.random() < 0.3:
             fields["sees"] = rng.choice([("task",), ("blackboard",), ("inbox", "latest")])
         roles[name] = fields
-    roles |= {boss: {"on_error": rng.choice(["skip", "fail"])} for boss in bosses}
+    for boss in bosses:
+        copies = {"replicas": rng.randint(2, 3)} if rng.random() < 0.3 else {}
+        roles[boss] = {"on_error": rng.choice(["skip", "fail"]), **copies}
     links = forward_links(rng, names, roles)
     links += [authority_link(rng, boss, names, number) for number, boss in enumerate(bosses)]
     rng.shuffle(links)
@@ -242,11 +244,9 @@ def caps_hold(team: Team, outcome: Outcome) -> None:
         if isinstance(link, AuthorityLink):
             used = sum(v.obliged for v in outcome.verdicts if v.link == link.id)
             assert used <= link.cap
-            reviewed: dict[str, int] = {}
-            for verdict in outcome.verdicts:
-                if verdict.link == link.id:
-                    reviewed[verdict.copy] = reviewed.get(verdict.copy, 0) + 1
-            assert link.reviews is None or max(reviewed.values(), default=0) <= link.reviews
+            outputs = {(v.copy, v.output) for v in outcome.verdicts if v.link == link.id}
+            reviews = Counter(copy for copy, _ in outputs)  # of one by all replicas of a superior
+            assert link.reviews is None or max(reviews.values(), default=0) <= link.reviews
         elif isinstance(link, ForwardLink) and link.cap is not None:
             uses = {
                 event.body["use"]
