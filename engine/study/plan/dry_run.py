@@ -29,6 +29,10 @@ LONGEST_WORDS = 450
 """Tokens of a dry-run reason at most: a verdict's may have 2,000 characters."""
 
 
+_CLOSED = {"enum", "const", "pattern", "format"}
+"""Keywords of a text field that cannot take any text."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prompt:
     """One prompt.
@@ -93,8 +97,8 @@ async def dry_run(team: Team, unit: Unit, *, seed: int = 0, longest: bool = Fals
         team: The team.
         unit: The unit.
         seed: The root seed.
-        longest: Free texts are as long as ``max_output_tokens`` allows, where it is written, so that
-            the prompts of who reads them are as long as they can be.
+        longest: Texts are as long as ``max_output_tokens`` allows, where it is written, and
+            superiors object as long as they may, so that prompts are as long as they can be.
     """
     model = _DryRunModel(longest)
     registry = ModelRegistry(team.topology.models, {"*": ScriptedProvider(model.answer)})
@@ -123,7 +127,21 @@ class _DryRunModel:
         if request.labels.purpose == "review":
             return Completion(text=json.dumps(self._verdict(request, request.schema)))
         name = f"{_who(request)}@{request.labels.visit}"  # the same in every arm
-        return await self._values.complete(replace(request, tools=(), identity=name))
+        made = await self._values.complete(replace(request, tools=(), identity=name))
+        return replace(made, text=self._filled(made.text, request)) if self._longest else made
+
+    def _filled(self, text: str, request: Request) -> str:
+        """Return a structured value whose first open text field takes the tokens that are left."""
+        value = json.loads(text)
+        properties = (request.schema or {}).get("properties", {})
+        for name in value if isinstance(value, dict) else ():
+            schema = properties.get(name, {})
+            if isinstance(value[name], str) and not _CLOSED & schema.keys():
+                whole = self._long(value[name], request)
+                room = max(len(whole) - len(text), 0) + len(value[name])
+                value[name] = whole[: min(room, schema.get("maxLength", room))]
+                break
+        return json.dumps(value, ensure_ascii=False)
 
     def _verdict(self, request: Request, schema: Mapping[str, JSON]) -> dict[str, JSON]:
         """Return an objection to the first output of a copy, where one is offered; then approval."""
@@ -131,7 +149,7 @@ class _DryRunModel:
         pair = (_who(request), request.labels.reviewed)
         objections = [action for action in actions if action in OBLIGING]
         calm = [action for action in actions if action not in OBLIGING]
-        first = pair not in self._objected
+        first = self._longest or pair not in self._objected
         self._objected.add(pair)
         chosen = (objections if first else calm) or actions
         reason = self._long(f"[words of {_who(request)}]", request, LONGEST_WORDS)

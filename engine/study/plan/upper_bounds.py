@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from orglab.engine.graph.bounds import calls_by_role
+from orglab.engine.graph.bounds import calls_by_role, calls_of_turn
 from orglab.engine.graph.team import Team
 from orglab.engine.run.calls.toolbox import Toolbox
 from orglab.engine.run.checks import EvaluationContext, make_evaluator
 from orglab.engine.run.outcome import Unit
 from orglab.engine.run.run_plan import resolver
 from orglab.engine.spec.compose.model_entry import model_of_entry
-from orglab.engine.spec.model import Model, Role, RoleLimits, Topology
+from orglab.engine.spec.model import Model, Role, RoleLimits, ToolUse, Topology
 from orglab.engine.study.batch.preflight import asks_models, judge_models
 from orglab.engine.study.plan.dry_run import DryRun, dry_run
 from orglab.engine.study.plan.prices import known, known_sum, most_expensive
+from orglab.engine.tools.bounded_json import CHARACTERS
 from orglab.evaluators.base import EvaluationError
 from orglab.evaluators.evaluate import evaluate_run
 from orglab.providers.base import JSON, TokenUsage
@@ -82,11 +83,16 @@ UNITS = 3
 """Units on whose prompts a plan looks, spread over the study."""
 
 
+_REPAIR = 300
+"""Tokens of a request to repair, its quoted problem included."""
+
+
 class UsageBound(NamedTuple):
     """What may be used at most; None = unknown.
 
-    ``calls`` and ``output`` are bounds. ``input`` and ``usd`` rest on prompts as they are rendered
-    before the first call, and hold no results of tools.
+    ``calls`` and ``output`` are bounds. ``input`` and ``usd`` rest on the longest prompts of a dry
+    run that uses every loop up, and on what a turn may add to them: replies, results of tools,
+    requests to repair.
     """
 
     calls: int | None
@@ -202,11 +208,12 @@ def _prompts(runs: Sequence[DryRun]) -> dict[str, int]:
 
 
 class _Asker(NamedTuple):
-    """A role that asks a model, with its path and its models."""
+    """A role that asks a model, with its path, its models and its tools."""
 
     path: str
     role: Role
     models: tuple[Model, ...]
+    tools: tuple[ToolUse, ...]
 
 
 def _askers(topology: Topology, above: str = "") -> Iterator[_Asker]:
@@ -215,7 +222,8 @@ def _askers(topology: Topology, above: str = "") -> Iterator[_Asker]:
         if role.team is not None:
             yield from _askers(role.team, f"{above}{name}/")
         elif role.asks:
-            yield _Asker(f"{above}{name}", role, _models(topology, role))
+            tools = tuple(topology.tools[tool] for tool in role.tools)
+            yield _Asker(f"{above}{name}", role, _models(topology, role), tools)
 
 
 def _lines(topology: Topology, prompts: Mapping[str, int]) -> list[ModelBound]:
@@ -244,25 +252,45 @@ def _models(topology: Topology, role: Role) -> tuple[Model, ...]:
 
 
 def _bound_of_role(asker: _Asker, calls: int, prompts: Mapping[str, int]) -> UsageBound:
-    reply = asker.role.limits.output_tokens or _longest_reply(asker.models)
-    return _bound(asker.models, calls, prompts.get(asker.path), reply)
+    return _bound(
+        asker.models,
+        calls,
+        prompts.get(asker.path),
+        asker.role.limits.output_tokens or _longest_reply(asker.models),
+        rounds=calls_of_turn(asker.role),
+        added=max([_REPAIR, *map(_result_tokens, asker.tools)]),
+    )
+
+
+def _result_tokens(tool: ToolUse) -> int:
+    characters = tool.settings.get("characters", CHARACTERS)
+    return -(-int(characters) // 4) if isinstance(characters, int | float) else CHARACTERS
 
 
 def _bound(
-    models: tuple[Model, ...], calls: int, prompt: int | None, reply: int | None
+    models: tuple[Model, ...],
+    calls: int,
+    prompt: int | None,
+    reply: int | None,
+    *,
+    rounds: int,
+    added: int = _REPAIR,
 ) -> UsageBound:
-    usd = None
-    if prompt is not None and reply is not None:
-        usage = TokenUsage(input=calls * prompt, output=calls * reply)
-        usd = most_expensive(models, usage, prompt)
-    elif most_expensive(models, TokenUsage(input=1, output=1)) == 0:
-        usd = 0.0  # nobody bills, however long it gets
-    return UsageBound(
-        calls,
-        None if prompt is None else calls * prompt,
-        None if reply is None else calls * reply,
-        usd,
-    )
+    """Return the bound of so many calls.
+
+    Call ``i`` of a turn reads the prompt and, from each of the ``i`` before it, a reply and what
+    was ``added``: a tool's result or a request to repair.
+    """
+    free = most_expensive(models, TokenUsage(input=1, output=1)) == 0
+    written = None if reply is None else calls * reply
+    read = None
+    if prompt is not None and (rounds == 1 or reply is not None):
+        grown = (rounds - 1) * ((reply or 0) + added)
+        read = calls * prompt + -(-calls * grown // 2)
+        if written is not None:
+            usage = TokenUsage(input=read, output=written)
+            return UsageBound(calls, read, written, most_expensive(models, usage, prompt + grown))
+    return UsageBound(calls, read, written, 0.0 if free else None)
 
 
 def _longest_reply(models: Iterable[Model]) -> int | None:
@@ -293,6 +321,7 @@ def _judging(team: Team, asked: Sequence[Sequence[Question] | None]) -> list[Mod
                 each * len(own),
                 max(question.tokens for question in own),
                 _longest_reply([own[0].model]),
+                rounds=each,
             ),
         )
         for name, own in found.items()

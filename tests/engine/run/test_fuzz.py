@@ -7,6 +7,8 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +19,9 @@ from orglab.engine.run.calls.model_registry import ModelRegistry
 from orglab.engine.run.engine import run_team
 from orglab.engine.run.outcome import Outcome, Unit
 from orglab.engine.run.run_plan import RunPlan
-from orglab.engine.spec.model import AuthorityLink, ForwardLink, Topology
-from orglab.providers.base import Request
+from orglab.engine.spec.model import AuthorityLink, ForwardLink, Model, Price, ToolUse, Topology
+from orglab.engine.study.plan.upper_bounds import upper_bounds
+from orglab.providers.base import Request, ToolCall
 from orglab.providers.scripted.provider import ScriptedProvider
 from orglab.results.records import CallEntry, JournalEntry
 from orglab.results.store.journal.journal import MemoryJournal
@@ -34,7 +37,16 @@ PHASES = [
     [["revise"], ["approve", "revise"]],
 ]
 STEPS = ("again", "left", "right", "done")
-
+LONGEST_REPLY = 40  # tokens
+MODELS = {
+    "m": Model(
+        alias="m",
+        provider="scripted",
+        params={"max_output_tokens": LONGEST_REPLY},
+        price=Price(input=1e6, output=3e6),
+    )
+}
+TOOLS = {"head": ToolUse(name="head", use="head", settings={"file": "table.csv"})}
 
 MOST_ITEMS = 2
 ITEMS = {"type": "array", "maxItems": MOST_ITEMS, "items": {"type": "integer"}}
@@ -50,7 +62,7 @@ def random_team(rng: random.Random, build: Build, depth: int = 0) -> Any:
     hand_out(rng, roles, links)
     if depth < DEEPEST:
         nest(rng, build, roles, links, depth)
-    return build(roles, links, output, limits=random_limits(rng))
+    return build(roles, links, output, limits=random_limits(rng), models=MODELS, tools=TOOLS)
 
 
 def random_limits(rng: random.Random) -> dict[str, int]:
@@ -133,6 +145,8 @@ def random_parts(
         if rng.random() < 0.2:
             fields["replicas"] = rng.randint(2, 3)
         if rng.random() < 0.2:
+            fields["tools"], fields["limits"] = ("head",), {"tool_calls": rng.randint(0, 3)}
+        if rng.random() < 0.2:
             fields["on_error"] = "skip"
         if rng.random() < 0.3:
             fields["sees"] = rng.choice([("task",), ("blackboard",), ("inbox", "latest")])
@@ -205,6 +219,8 @@ def reply_to(request: Request) -> Any:
     rng = random.Random(request.identity)
     if rng.random() < 0.04:
         return "" if request.labels.purpose == "turn" else "no verdict"
+    if request.tools and rng.random() < 0.7:
+        return [ToolCall(id="c", name="head", arguments='{"n": 1}')] * rng.randint(1, 2)
     if request.schema is None:
         return "word " * rng.randint(1, 9)
     properties = request.schema["properties"]
@@ -215,6 +231,12 @@ def reply_to(request: Request) -> Any:
     if "target" in properties and rng.random() < 0.5:
         verdict["target"] = rng.choice(properties["target"]["enum"])
     return verdict
+
+
+def unit_of(number: int) -> Unit:
+    """A unit with a table to look at."""
+    files = {"table.csv": Path(__file__).with_name("table.csv")}
+    return Unit(id=f"u{number}", inputs={"topic": "tea"}, files=files)
 
 
 async def play(
@@ -231,7 +253,7 @@ async def play(
         return reply_to(request)
 
     registry = ModelRegistry(team.topology.models, {"*": ScriptedProvider(answer)})
-    unit = Unit(id=f"u{number}", inputs={"topic": "tea"})
+    unit = unit_of(number)
     outcome = await asyncio.wait_for(
         run_team(RunPlan(team, registry), unit, seed=number, journal=journal), timeout=30
     )
@@ -293,37 +315,57 @@ def counts_agree(outcome: Outcome) -> None:
     assert sorted(posted) == sorted(names)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """What one random team showed.
+
+    Attributes:
+        kinds: Which of a vote, a list handed out and a team within it has.
+        status: How its run ended.
+        used: Turns, calls and US dollars of the run.
+        bounds: Their upper bounds; dollars may be unknown.
+    """
+
+    kinds: set[str]
+    status: str
+    used: tuple[int, int, float]
+    bounds: tuple[int, int, float | None]
+
+
+async def examine(number: int, build: Build) -> Examined | None:
+    """Run random team ``number``, delayed and resumed too; None if it is not sound."""
+    rng = random.Random(number)
+    team, _ = compile_topology(random_team(rng, build))
+    if team is None:
+        return None
+    journal = MemoryJournal()
+    outcome, calls = await play(team, number, journal, None)
+    assert outcome.events[-1].kind == "ended", number
+    dollars = (await upper_bounds(team, [unit_of(number)], seed=number)).writing.usd
+    used = outcome.turns, calls, outcome.cost_usd
+    bounds = team.bounds.turns, team.bounds.calls, dollars
+    for figure, bound in zip(used, bounds, strict=True):
+        assert bound is None or figure <= bound, number
+    caps_hold(team, outcome)
+    caps_hold_within(team, outcome)
+    counts_agree(outcome)
+    delayed, _ = await play(team, number, MemoryJournal(), rng)
+    assert delayed.events == outcome.events, number
+    await crashed(team, number, journal, outcome, calls, rng)
+    return Examined(kinds=kinds_of(team.topology), status=outcome.status, used=used, bounds=bounds)
+
+
 @pytest.mark.timeout(max(240, TEAMS // 5))
-async def test_random_teams(build: Callable[..., Any]) -> None:
+async def test_random_teams(build: Build) -> None:
     """Same spec, unit, seed and replies give the same events, whatever the delays or crashes."""
-    sound = ends = 0
-    kinds: Counter[str] = Counter()
-    statuses: dict[str, int] = {}
-    for number in range(TEAMS):
-        rng = random.Random(number)
-        team, _ = compile_topology(random_team(rng, build))
-        if team is None:
-            continue
-        sound += 1
-        kinds.update(kinds_of(team.topology))
-        journal = MemoryJournal()
-        outcome, calls = await play(team, number, journal, None)
-        statuses[outcome.status] = statuses.get(outcome.status, 0) + 1
-        ends += outcome.events[-1].kind == "ended"
-        assert outcome.turns <= team.bounds.turns, number
-        assert calls <= team.bounds.calls, number
-        caps_hold(team, outcome)
-        caps_hold_within(team, outcome)
-        counts_agree(outcome)
-        delayed, _ = await play(team, number, MemoryJournal(), rng)
-        assert delayed.events == outcome.events, number
-        await crashed(team, number, journal, outcome, calls, rng)
-    assert ends == sound
-    assert min(kinds[kind] for kind in ("vote", "each", "team")) > sound / 50, kinds
-    assert sound > TEAMS / 3
-    assert (
-        min(statuses.get(status, 0) for status in ("completed", "stopped", "failed")) > sound / 50
-    )
+    found = [await examine(number, build) for number in range(TEAMS)]
+    sound = [each for each in found if each is not None]
+    assert len(sound) > TEAMS / 3
+    assert sum(each.bounds[2] is not None for each in sound) > len(sound) / 2
+    for kind in ("vote", "each", "team"):
+        assert sum(kind in each.kinds for each in sound) > len(sound) / 50, kind
+    for status in ("completed", "stopped", "failed"):
+        assert sum(each.status == status for each in sound) > len(sound) / 50, status
 
 
 async def crashed(
