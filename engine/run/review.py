@@ -259,8 +259,8 @@ class Reviewer:
             findings=findings,
             verdicts=counters.verdicts,
             targets=self._open_targets(link, output)
-            if "revise" in actions and not findings
-            else (),
+            if link.trigger.kind == "judgement" and "revise" in actions
+            else (),  # of checks and coins the link's own `target` acts
         )
         try:
             return await self.review_turns.review(speaker, sight, phase)

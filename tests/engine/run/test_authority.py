@@ -283,6 +283,31 @@ async def test_a_coin_that_always_fires_needs_no_model(team: Make, play: Make) -
     assert {request.labels.role for request in run.requests} == {"writer"}
 
 
+async def test_a_coin_offers_no_target(team: Make, play: Make) -> None:
+    """Who acts is the link's to say: a target that would not be honoured is not offered."""
+    links = [
+        {"from": "writer", "to": "critic"},
+        boss(["writer", "critic"], cap=2, reviews=1, trigger={"kind": "coin", "probability": 1.0}),
+    ]
+    run = await play(team(["writer", "critic", "boss"], links, "critic"), {"boss": [say("revise")]})
+    asked = [request for request in run.requests if request.labels.role == "boss"]
+    assert [request.labels.reviewed.partition("@")[0] for request in asked] == ["writer", "critic"]
+    assert all("target" not in request.schema["properties"] for request in asked)
+    assert run.turns() == ["writer", "writer", "critic", "critic"]
+
+
+async def test_a_forced_reject_withdraws_nothing(team: Make, play: Make) -> None:
+    """With the cap used up a reject is on record; the output stands, and the phase goes on."""
+    link = boss(cap=1, review=[["reject", "comment"], ["approve", "reject"], ["approve"]])
+    replies = {"boss": [say("reject"), say("comment"), say("reject"), say("approve")]}
+    again = {"from": "writer", "to": "writer", "cap": 2}
+    run = await play(team(["writer", "boss"], [again, link], "writer"), replies)
+    assert [body["output"] for body in run.of("withdrawn")] == ["writer@1"]
+    assert [body["phase"] for body in run.of("verdict")] == [0, 0, 1, 2]
+    assert [body["forced"] for body in run.of("verdict")] == [False, False, True, False]
+    assert [output.fate for output in run.outcome.outputs] == ["rejected", *["delivered"] * 3]
+
+
 async def test_a_coin_that_never_fires_delivers_unread(team: Make, play: Make) -> None:
     """On tails nobody reads the output."""
     trigger = {"kind": "coin", "probability": 0.0}
