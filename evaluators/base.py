@@ -113,7 +113,14 @@ class ToolFunction(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluator(ABC):
-    """A measure of a run. A field annotated ``Path`` is a file, resolved by the engine."""
+    """A measure of a run. A field annotated ``Path`` is a file, resolved by the engine.
+
+    Of a run without outputs it gives its scores too, missing, so that their names are known before
+    anything is run.
+    """
+
+    #: Names of scores that only a run with an output has.
+    beside: ClassVar[tuple[str, ...]] = ()
 
     def prepare(self, context: Context) -> None:  # noqa: B027 - most evaluators need nothing
         """Check what it needs before anything runs or costs money.

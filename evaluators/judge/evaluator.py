@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from orglab.evaluators.base import (
     JSON,
@@ -49,6 +49,8 @@ class JudgePanel(Evaluator):
         file: The panel: ``{rubric, judges, repeats, shuffle}``; see ``docs/reference/evaluators.md``.
         role: The role whose last standing output is judged; default: the run's answer.
     """
+
+    beside: ClassVar[tuple[str, ...]] = ("judge_panel.missing", "judge_panel.same_model")
 
     file: Path
     role: str | None = None

@@ -7,7 +7,7 @@ Comparisons of a column with a number, a quoted text or ``true``/``false``, join
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from orglab.providers.base import JSON
@@ -40,6 +40,29 @@ def condition(text: str) -> Condition:
     Raises:
         PlanError: It is not a condition; the message says where.
     """
+    return _row_test(_parsed(text), f"condition {text!r}")
+
+
+def condition_columns(text: str) -> list[str]:
+    """Return the columns that a condition compares.
+
+    Raises:
+        PlanError: It is not a condition.
+    """
+    condition(text)
+    return list(dict.fromkeys(_columns(_parsed(text))))
+
+
+def _columns(node: Node) -> Iterator[str]:
+    if isinstance(node, Operand):
+        if node.kind == "column":
+            yield node.value
+        return
+    for part in node.parts:
+        yield from _columns(part)
+
+
+def _parsed(text: str) -> Node:
     subject = f"condition {text!r}"
     language = Language(
         subject,
@@ -48,7 +71,7 @@ def condition(text: str) -> Condition:
         dotted=True,
     )
     try:
-        return _row_test(parse_condition(text, language), subject)
+        return parse_condition(text, language)
     except ConditionError as error:
         raise PlanError(str(error)) from None
 

@@ -20,6 +20,10 @@ from orglab.results.store.migrations import upgrade
 from orglab.results.store.row_codec import blob_hashes, entry_of_row, event_of_row
 from orglab.results.store.schema import APPLICATION, FORMAT
 
+RUN_COUNTS = ("turns", "loops", "forced", "calls", "tool_calls", "tokens_input", "tokens_output")
+RUN_MEASURES = (*RUN_COUNTS, "tokens", "cost_usd", "seconds")
+RUN_FIGURES = frozenset(("arm", "unit", "replicate", "status", "reason", *RUN_MEASURES))
+"""Columns that every table of runs has."""
 _MANY = 500
 _ENTRY_TABLES = ("calls", "tool_calls", "decisions")
 

@@ -17,7 +17,7 @@ from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.model import EvaluatorUse, Model
 from orglab.engine.spec.plugin_settings import is_template
 from orglab.engine.study.experiment.comparison import sample_unit
-from orglab.evaluators.base import EvaluationError, Evaluator
+from orglab.evaluators.base import EvaluationError, Evaluator, RunRecord, Score
 from orglab.providers.base import JSON
 from orglab.providers.registry import load_plugin
 
@@ -92,6 +92,15 @@ def _unbounded(judges: Sequence[Model]) -> list[str]:
     return list(dict.fromkeys(each.alias for each in judges if lacking(each, [])))
 
 
+def blank_scores(team: Team) -> list[tuple[EvaluatorUse, Sequence[Score] | None]]:
+    """Return the scores that each evaluator gives of a run without any output: their names and scales.
+
+    None where that is not known: a plugin, or an argument that a unit must fill in, may need more.
+    """
+    blank = RunRecord(id="", arm="", unit="", inputs={}, status="failed", reason="blank")
+    return [(made.use, made.scores(blank)) for made in _made_of(team)]
+
+
 def files_read(team: Team) -> list[str]:
     """Files that a team's evaluators read, relative to its folder: named, or named by such a file."""
     known = team.topology.normal["files"]
@@ -130,6 +139,22 @@ class _Made:
             evaluator.prepare(self.context)
             for entry in evaluator.asks(self.context):
                 model_of_entry(entry, self.folder, trust=trust)
+
+    def scores(self, run: RunRecord) -> Sequence[Score] | None:
+        try:
+            if (evaluator := self._evaluator()) is None:
+                return None
+        except (EvaluationError, ValueError):
+            return None  # reported by `evaluator_problems`
+        try:
+            evaluator.evaluate(run, self.context).send(None)
+        except StopIteration as ended:
+            found: Sequence[Score] = ended.value
+            later = [Score(name=name, value=None, scale="count") for name in evaluator.beside]
+            return [*found, *later]
+        except Exception:  # noqa: BLE001 - a plugin may need more than a blank run
+            return None
+        return None
 
     def asks(self) -> list[Mapping[str, JSON]]:
         evaluator = self._evaluator()

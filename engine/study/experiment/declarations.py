@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from orglab.engine.spec.errors import Problem, SpecPath
+from orglab.engine.spec.errors import Problem
 from orglab.engine.spec.messages import did_you_mean
-from orglab.engine.spec.model import EvaluatorUse
 from orglab.engine.spec.validate.schema import definition
 from orglab.engine.study.experiment.diff import covered
 from orglab.providers.base import JSON
-from orglab.providers.structured_output.strict_json import canonical
 
 Contrast: TypeAlias = tuple[str, str]
 """An arm and its reference."""
@@ -149,41 +146,3 @@ def _no_arm(
 ) -> Problem:
     wrong, hint = f"there is no arm `{arm}`", did_you_mean(arm, arms)
     return Problem(path=path, wrong=wrong, hint=hint, at_key=at_key)
-
-
-def outcome_problems(
-    analysis: Mapping[str, JSON],
-    composites: Mapping[str, Sequence[str]],
-    uses: Sequence[EvaluatorUse],
-) -> Iterator[Problem]:
-    """Outcomes that one evaluator gives several times: nothing tells which score is meant.
-
-    Args:
-        analysis: The analysis as written.
-        composites: Outcome -> the outcomes whose mean it is.
-        uses: The evaluators.
-    """
-    for path, name in _named(analysis, composites):
-        measure = re.split(r"[.@]", name, maxsplit=1)[0]
-        given = [use for use in uses if use.use == measure]
-        if name in composites or len(given) < 2:
-            continue
-        names = [f"{name} ({use.use} {canonical(dict(use.arguments))})" for use in given]
-        yield Problem(
-            path=path,
-            wrong=f"`{measure}` stands {len(given)} times under `evaluators`, so `{name}` may be the "
-            "score of any of them",
-            hint=f"write `{names[0]}` or `{names[1]}`",
-        )
-
-
-def _named(
-    analysis: Mapping[str, JSON], composites: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[SpecPath, str]]:
-    """Yield the names of the primary outcomes, and of what composites are made of."""
-    primary = analysis.get("primary") or []
-    for at, name in enumerate([primary] if isinstance(primary, str) else primary):
-        yield ("analysis", "primary", at), name
-    for composite, parts in composites.items():
-        for at, name in enumerate(parts):
-            yield ("composites", composite, at), name

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 
 from orglab.engine.graph.check import Checked, check_file
+from orglab.engine.graph.team import Team
 from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.errors import Problem, SpecError, SpecIssue
 from orglab.engine.spec.model import Topology
@@ -16,6 +17,7 @@ from orglab.engine.spec.validate.schema_errors import shape_problems
 from orglab.engine.spec.yaml.reader import Document, read_bytes
 from orglab.engine.spec.yaml.source_map import Marks
 from orglab.engine.study.batch.units import UnitError, read_units
+from orglab.engine.study.experiment.outcomes import outcome_names, outcome_problems
 from orglab.providers.base import JSON
 
 Design = TypeVar("Design")
@@ -69,12 +71,14 @@ class DocumentLoading(Generic[Design]):
     Attributes:
         issues: Errors so far, each once, in the order in which they were found.
         invalid_fields: Top-level fields that break the schema.
+        written: Top-level fields that the document has.
     """
 
     def __init__(self, path: Path, options: LoadOptions) -> None:
         self.path, self.folder, self.options = path, path.parent, options
         self.issues: dict[SpecIssue, None] = {}
         self.invalid_fields: set[str | int] = set()
+        self.written: set[str] = set()
 
     def load(self) -> tuple[Design | None, list[SpecIssue]]:
         """Return what the document declares, or None and every error."""
@@ -112,6 +116,7 @@ class DocumentLoading(Generic[Design]):
         self.report(*problems)
         if not isinstance(document.data, dict):
             return {}
+        self.written = set(document.data)
         self.invalid_fields = {problem.path[0] for problem in problems if problem.path}
         return {key: part for key, part in document.data.items() if key not in self.invalid_fields}
 
@@ -148,6 +153,16 @@ class DocumentLoading(Generic[Design]):
             "analysis": data.get("analysis", {}),
             "document": data,
         }
+
+    def outcomes(
+        self, data: Mapping[str, JSON], teams: Sequence[Team], units: Sequence[Unit]
+    ) -> None:
+        """Report names of outcomes that nothing gives; nothing where teams or units have errors."""
+        if teams and units:
+            analysis, composites = data.get("analysis", {}), data.get("composites", {})
+            names = outcome_names(teams, units, composites)
+            problems = outcome_problems(analysis, composites, names)
+            self.report(*(problem for problem in problems if problem.path[0] in self.written))
 
     def units(self, data: Mapping[str, JSON], topology: Topology) -> Sequence[Unit]:
         """Return the units of the document's file; [] after an error."""

@@ -30,7 +30,6 @@ from orglab.engine.study.experiment.declarations import (
     analysis_problems,
     contrast_problems,
     contrasts_of,
-    outcome_problems,
     treatment_problems,
     treatments_of,
 )
@@ -91,6 +90,7 @@ class ExperimentLoading(DocumentLoading[Experiment]):
         self._declared(data, arms if complete else {})
         self._evened(data.get("treatment", []))
         units = self.units(data, _with_all_inputs(arms)) if arms and "units" in data else []
+        self.outcomes(data, list(arms.values()) if complete else [], units)
         if self.issues or not complete:
             return None, self.sorted_issues()
         experiment = Experiment(
@@ -195,10 +195,6 @@ class ExperimentLoading(DocumentLoading[Experiment]):
         for part, check in checks:
             for problem in check() if part in data else ():
                 self.report(problem)
-        uses = next((team.topology.evaluators for team in arms.values()), ())
-        composites = data.get("composites", {})
-        for problem in outcome_problems(data.get("analysis", {}), composites, uses):
-            self.report(problem)
 
 
 def _covers(outer: str, inner: str) -> bool:

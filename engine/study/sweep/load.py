@@ -13,7 +13,6 @@ from orglab.engine.run.outcome import Unit
 from orglab.engine.spec.errors import Problem, SpecIssue
 from orglab.engine.spec.messages import did_you_mean
 from orglab.engine.spec.validate.path_confinement import FileRefused, confined_file
-from orglab.engine.study.experiment.declarations import outcome_problems
 from orglab.engine.study.experiment.document_loading import (
     DocumentLoading,
     LoadKeywords,
@@ -56,6 +55,9 @@ class _Loading(DocumentLoading[Sweep]):
         factors = self._factors(data, bases) if "vary" in data else []
         points = self._points(data, factors) if factors else []
         units = self._units(data, bases) if bases is not None else []
+        if bases and not any(path.startswith("evaluators") for path in data.get("vary", {})):
+            shared = {"composites": bases.experiment.composites} if bases.experiment else {}
+            self.outcomes({**data, **shared}, list(bases.teams.values()), units)
         cells = self._cells(bases, factors, points) if bases is not None else []
         if self.issues or bases is None or not cells:
             return None, self.sorted_issues()
@@ -109,12 +111,6 @@ class _Loading(DocumentLoading[Sweep]):
         self.report(*reach_problems(reach))
         factors = factors_of(vary)
         self.report(*_analysis_problems(data, factors))
-        teams = bases.teams.values() if bases else ()
-        uses = next((team.topology.evaluators for team in teams), ())
-        composites = data.get("composites", {})
-        if bases and bases.experiment:
-            composites = bases.experiment.composites
-        self.report(*_of_sweep(outcome_problems(data.get("analysis", {}), composites, uses), data))
         return factors if len(factors) == len(vary) else []
 
     def _points(self, data: Mapping[str, JSON], factors: Sequence[Factor]) -> list[Point]:
@@ -180,11 +176,6 @@ def _brought(data: Mapping[str, JSON]) -> Iterator[Problem]:
         if field in data:
             wrong = "the base is an experiment, which brings its own"
             yield Problem(path=(field,), wrong=wrong, hint="leave it out", at_key=True)
-
-
-def _of_sweep(problems: Iterator[Problem], data: Mapping[str, JSON]) -> Iterator[Problem]:
-    """Yield the problems of what the sweep itself says; its base tells its own."""
-    return (problem for problem in problems if problem.path[0] in data)
 
 
 def _analysis_problems(data: Mapping[str, JSON], factors: Sequence[Factor]) -> Iterator[Problem]:

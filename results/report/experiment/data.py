@@ -13,7 +13,7 @@ from orglab.providers.structured_output.strict_json import loads_stored
 from orglab.results.report.experiment.plan_history import FrozenPlan, current_runs, planned_keys
 from orglab.results.report.experiment.scores import Scored, ValueRow, read_scored
 from orglab.results.statistics.plan import listed
-from orglab.results.store.reader import Reader, RunRow
+from orglab.results.store.reader import RUN_COUNTS, RUN_MEASURES, Reader, RunRow
 
 Key: TypeAlias = tuple[str, str, int]
 """Arm, unit, replicate."""
@@ -21,7 +21,6 @@ Key: TypeAlias = tuple[str, str, int]
 NOT_RUN = "not run"
 """The status of a planned run that was not begun."""
 
-_COUNTS = ("turns", "loops", "forced", "calls", "tool_calls", "tokens_input", "tokens_output")
 _AMBIGUOUS = "several evaluators give a score of this name; name one of them alone"
 _ABSENT = "no evaluator has given a score of this name"
 
@@ -141,20 +140,15 @@ def _run_columns(key: Key, row: RunRow | None) -> dict[str, JSON]:
     place = dict(zip(("arm", "unit", "replicate"), key, strict=True))
     if row is None or row.status == "running":
         status = NOT_RUN if row is None else "not ended"
-        return place | {"status": status, "reason": ""} | dict.fromkeys(_MEASURED)
+        return place | {"status": status, "reason": ""} | dict.fromkeys(RUN_MEASURES)
     return place | {
         "status": row.status,
         "reason": row.reason,
-        **{name: getattr(row, name) for name in _COUNTS},
+        **{name: getattr(row, name) for name in RUN_COUNTS},
         "tokens": row.tokens_input + row.tokens_output,
         "cost_usd": row.cost_usd,
         "seconds": row.seconds,
     }
-
-
-_MEASURED = (*_COUNTS, "tokens", "cost_usd", "seconds")
-RUN_FIGURES = frozenset(("arm", "unit", "replicate", "status", "reason", *_MEASURED))
-"""Columns that every table of runs has."""
 
 
 def _free_name(name: str, taken: Mapping[str, JSON]) -> str:

@@ -12,11 +12,10 @@ import pandas as pd
 from orglab.providers.base import JSON
 from orglab.results.number_format import amount, duration, label, money, number
 from orglab.results.records import Event, Output
-from orglab.results.report.experiment.data import RUN_FIGURES
 from orglab.results.report.experiment.findings import ExperimentFindings
 from orglab.results.report.render.pages import page
 from orglab.results.store.journal.history import answering, outputs_of
-from orglab.results.store.reader import Reader, RunRow
+from orglab.results.store.reader import RUN_FIGURES, Reader, RunRow
 from orglab.results.word_diff import Piece, word_diff
 
 _LIKE = 0.3

@@ -287,7 +287,7 @@ SMALL_FAULTS: dict[str, tuple[str, str, str, str]] = {
     "composites": ("seed: 5", "composites: {a: words}", "experiment.yaml:10:", "a list"),
     "analysis key": (
         "seed: 5",
-        "analysis: {primary: [a], mixed: {outcme: a}}",
+        "analysis: {primary: [tokens], mixed: {outcme: tokens}}",
         "experiment.yaml:10:",
         "outcme",
     ),
@@ -299,7 +299,7 @@ SMALL_FAULTS: dict[str, tuple[str, str, str, str]] = {
     ),
     "bounds": (
         "seed: 5",
-        "analysis: {primary: [a], bounds: {a: [5, 1]}}",
+        "analysis: {primary: [tokens], bounds: {tokens: [5, 1]}}",
         "experiment.yaml:10:",
         "5 is not below 1",
     ),
